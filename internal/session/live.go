@@ -129,6 +129,9 @@ func (s *live) connect(ctx context.Context, servers []acp.McpServer) error {
 			s.Log.frame(f)
 			s.noise.take(f)
 			s.observer.Frame(f)
+			if err := s.observer.Err(); err != nil {
+				s.interruptTurn(err)
+			}
 		},
 		Update:      s.update,
 		Panicked:    func(v any, stack []byte) { s.interruptTurn(&panics.Error{Value: v, Stack: stack}) },

@@ -155,26 +155,29 @@ func (t *turnText) silent() bool { return !t.worked && t.last == "" }
 
 // tellsError reports whether the turn ended with the error of a model.
 func (t *turnText) tellsError() bool {
-	return ofProgram.MatchString(t.last) || !t.worked && ofService.MatchString(t.last)
+	return ofProgram.MatchString(t.last) || retried.MatchString(t.last) || !t.worked && ofService.MatchString(t.last)
 }
 
 // copilotRetries is what Copilot says each time before it asks its model again.
 const copilotRetries = "Info: Request failed due to a transient API error. Retrying..."
 
-// ofProgram matches the sentences with which agents' own programs end a turn whose model failed: Copilot 1.0 and Codex
-// 0.16x. They are told from an answer even after work.
-var ofProgram = lazyregexp.New(`^Error: Authentication failed with provider at ` +
-	`|Error: Failed to get response from the AI model; retried \d+ times` +
-	`|^exceeded retry limit, last status: \d{3}\b|^unexpected status \d{3}\b|^stream disconnected before completion` +
-	`|^We[’']re currently experiencing high demand, which may cause temporary errors`)
+// ofProgram and retried match the sentences with which agents' own programs end a turn whose model failed: Copilot 1.0
+// and Codex 0.16x. They are told from an answer even after work. They are two, since what is not the beginning of a text
+// is found quickly only if it begins with the same letters.
+var (
+	ofProgram = lazyregexp.New(`^(?:Error: Authentication failed with provider at ` +
+		`|exceeded retry limit, last status: \d{3}\b|unexpected status \d{3}\b|stream disconnected before completion` +
+		`|We[’']re currently experiencing high demand, which may cause temporary errors)`)
+	retried = lazyregexp.New(`Error: Failed to get response from the AI model; retried \d+ times`)
+)
 
 // ofService matches an answer that is nothing but what a model's service or its client says of an error: its status,
 // its JSON, a connection that failed, an account that is used up. After work it could be what the agent was asked to
 // find out.
-var ofService = lazyregexp.New(`(?s)^\[?(API )?Error:? (HTTP )?[45]\d\d\b|^HTTP [45]\d\d\b` +
-	`|^\[?API Error\b|^(Error: )?(Connection error|Request timed out|fetch failed|connect E[A-Z]+)` +
-	`|(?i:^(error: )?(you['’]ve hit your usage limit|claude ai usage limit reached|credit balance is too low))` +
-	`|^\{\s*("type":\s*"error",\s*)?"error":\s*\{.*"(type|code|status)":.*\}\s*$`)
+var ofService = lazyregexp.New(`(?s)^(?:\[?(API )?Error:? (HTTP )?[45]\d\d\b|HTTP [45]\d\d\b` +
+	`|\[?API Error\b|(Error: )?(Connection error|Request timed out|fetch failed|connect E[A-Z]+)` +
+	`|(?i:(error: )?(you['’]ve hit your usage limit|claude ai usage limit reached|credit balance is too low))` +
+	`|\{\s*("type":\s*"error",\s*)?"error":\s*\{.*"(type|code|status)":.*\}\s*$)`)
 
 // isDeed reports whether an event is something that the agent did: a call, or what it asked of the client or of a
 // server.
