@@ -2,10 +2,7 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/internal/cli"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
@@ -17,7 +14,5 @@ func main() {
 		program.Main(os.Args[2:])
 	}
 	helper.Self()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the first signal ends the command in order, the second one at once
-	os.Exit(cli.Main(ctx))
+	os.Exit(cli.Main())
 }

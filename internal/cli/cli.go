@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
@@ -43,9 +45,11 @@ type App struct {
 	secrets *secret.Set
 }
 
-// Main runs sdd-eval with the arguments and the environment of this process and returns the exit code. When ctx is done
-// the command stops its work in order.
-func Main(ctx context.Context) int {
+// Main runs sdd-eval with the arguments and the environment of this process and returns the exit code. The first SIGINT
+// or SIGTERM ends the command in order, the second one at once.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sdd-eval: find the working directory: %v\n", err)

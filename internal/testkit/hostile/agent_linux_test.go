@@ -143,6 +143,9 @@ func TestMain(m *testing.M) {
 		serveCache(from, os.Getenv(buildCacheVariable))
 		return
 	}
+	if os.Getenv(commandVariable) != "" {
+		os.Exit(cli.Main())
+	}
 	os.Exit(m.Run())
 }
 

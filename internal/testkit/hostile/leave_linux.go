@@ -23,19 +23,7 @@ func leave(args []string) {
 			fail(err)
 		}
 	}
-	sparse, err := os.Create("sparse")
-	if err == nil {
-		_, err = sparse.WriteAt([]byte(text), 6<<30)
-	}
-	if err == nil {
-		err = sparse.Truncate(12 << 30)
-	}
-	if err == nil {
-		err = sparse.Close()
-	}
-	if err != nil {
-		fail(err)
-	}
+	writeSparse("sparse", []byte(text))
 	for _, path := range []string{"unreadable", "closed"} {
 		if err := os.Chmod(path, 0); err != nil {
 			fail(err)
@@ -43,6 +31,32 @@ func leave(args []string) {
 	}
 	if err := unix.Chmod("tool", unix.S_ISUID|unix.S_ISGID|0o755); err != nil {
 		fmt.Println(err)
+	}
+}
+
+// writeSparse writes a file of 12 GiB that is a hole but for a text in the middle.
+func writeSparse(name string, text []byte) {
+	f, err := os.Create(name)
+	if err == nil {
+		_, err = f.WriteAt(text, 6<<30)
+	}
+	if err == nil {
+		err = f.Truncate(12 << 30)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		fail(err)
+	}
+}
+
+func vast(args []string) {
+	writeSparse(args[0], make([]byte, 64<<20))
+	for i := range 1500 {
+		if err := os.Link(args[0], fmt.Sprint(args[0], i)); err != nil {
+			fail(err)
+		}
 	}
 }
 

@@ -119,11 +119,19 @@ func (s *scene) beats(t *testing.T) bool {
 	f, err := os.Open(hostile.Heartbeat(s.target.Workspace))
 	require.NoError(t, err)
 	defer f.Close()
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err != nil {
-		require.ErrorIs(t, err, unix.EWOULDBLOCK)
+	return isLocked(t, f)
+}
+
+// isLocked reports whether another process that is alive holds a file locked.
+func isLocked(t *testing.T, f *os.File) bool {
+	t.Helper()
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_UN)) // it may be about to lock it
+		return false
 	}
-	return err != nil
+	require.ErrorIs(t, err, unix.EWOULDBLOCK)
+	return true
 }
 
 // TestSoakFlood: output of any size takes little of our memory.
