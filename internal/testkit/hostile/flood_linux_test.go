@@ -18,8 +18,8 @@ import (
 // floods is held by a flood, which takes a gigabyte.
 var floods sync.Mutex
 
-// TestFlood: what an agent says is bounded over all turns of its session: the turn that is too much is ended, although
-// the agent would stay in it, the unit is an error that says why, and neither our memory nor the log is larger than that.
+// TestFlood: what an agent says is bounded over all turns of its session. The turn that is too much is ended, although
+// the agent would stay in it, and the unit is an error that says why. Our memory and the log are bounded, too.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
