@@ -188,7 +188,10 @@ func TestValidate(t *testing.T) {
 		{
 			"absolute",
 			[]string{filepath.Join(dir, "good.yaml")},
-			called{0, "ok " + filepath.Join(dir, "good.yaml") + ": 1 job, 6 units\n", filepath.Join(dir, "good.yaml") + others},
+			called{
+				0, "ok " + filepath.Join(dir, "good.yaml") + ": 1 job, 6 units\n",
+				filepath.Join(dir, "good.yaml") + others,
+			},
 		},
 		{
 			"missing",

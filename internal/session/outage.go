@@ -162,8 +162,8 @@ func (t *turnText) tellsError() bool {
 const copilotRetries = "Info: Request failed due to a transient API error. Retrying..."
 
 // ofProgram and retried match the sentences with which agents' own programs end a turn whose model failed: Copilot 1.0
-// and Codex 0.16x. They are told from an answer even after work. They are two, since what is not the beginning of a text
-// is found quickly only if it begins with the same letters.
+// and Codex 0.16x. They are told from an answer even after work. They are two, so that only the second is looked for in
+// all of a long text.
 var (
 	ofProgram = lazyregexp.New(`^(?:Error: Authentication failed with provider at ` +
 		`|exceeded retry limit, last status: \d{3}\b|unexpected status \d{3}\b|stream disconnected before completion` +

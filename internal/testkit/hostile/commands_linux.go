@@ -160,7 +160,7 @@ func preload(t Target) (string, error) {
 //	terminal -     prints "ready" through a pseudo-terminal of its own, which is allowed
 //	neighbour N    has that many bytes of memory, which is little, until its input ends
 //	leave TEXT     leaves the text where a search does not easily find it
-//	vast NAME      leaves a file of 12 GiB, nearly all of which is a hole, under so many names that a search takes minutes
+//	vast NAME      leaves a file of 12 GiB, most of it a hole, under so many names that a search takes minutes
 func Trick(name, argument string) []string { return []string{Name, name, argument} }
 
 // lifetime is how long a process lives at most that a failed test has left.
