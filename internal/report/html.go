@@ -29,8 +29,11 @@ var pageScripts = []string{
 	"dom.js", "format.js", "charts.js", "overview.js", "list.js", "diff.js", "timeline.js", "unit.js", "main.js",
 }
 
-// maxTeaser is how much of a unit's reason the list shows and searches, in bytes.
-const maxTeaser = 240
+// Limits of what the list shows and searches of a unit's reasons.
+const (
+	maxReasons = 8
+	maxTeaser  = 240 // bytes of each
+)
 
 // index is what the page needs at once. The details of all units are in a block at the end of the page, which reads a
 // unit's part of it when the unit is opened.
@@ -45,7 +48,9 @@ type index struct {
 	Task     *Case          `json:"task,omitempty"` // of a run with one case
 	Results  []indexResult  `json:"results"`
 	Jobs     []Job          `json:"jobs"`
-	Units    []indexUnit    `json:"units"`
+	// Reasons are why units did not pass, each once; units have the indices of theirs.
+	Reasons []string    `json:"reasons"`
+	Units   []indexUnit `json:"units"`
 }
 
 type indexCase struct {
@@ -74,7 +79,7 @@ type indexUnit struct {
 	Tokens  *int64         `json:"tokens,omitempty"`
 	Time    *int64         `json:"ms,omitempty"`
 	Stop    string         `json:"stop,omitempty"`
-	Reason  string         `json:"reason,omitempty"`
+	Reasons []int          `json:"reasons,omitempty"`
 	// Size is the length of the unit's part of the block of details, 0 if it has not run.
 	Size int `json:"size,omitempty"`
 }
@@ -154,7 +159,7 @@ func (rep *Report) index() index {
 		Run: rep.Run, Outcome: rep.Outcome, Headline: rep.Headline, Rule: trialRule(rep.Run), Notes: rep.Notes,
 		Variants: rep.Variants, Jobs: rep.Jobs,
 		Cases: make([]indexCase, len(rep.Cases)), Results: make([]indexResult, len(rep.Results)),
-		Units: make([]indexUnit, len(rep.Units)),
+		Units: make([]indexUnit, len(rep.Units)), Reasons: []string{},
 	}
 	for i, c := range rep.Cases {
 		x.Cases[i] = indexCase{ID: c.ID, Title: c.Title}
@@ -165,8 +170,18 @@ func (rep *Report) index() index {
 	for i, r := range rep.Results {
 		x.Results[i] = indexResult{r.Case, r.Variant, r.Outcome, r.Passed, r.Trials, r.NotRun}
 	}
+	known := make(map[string]int)
 	for i, u := range rep.Units {
 		x.Units[i] = row(u)
+		for _, text := range reasons(u) {
+			n, ok := known[text]
+			if !ok {
+				n = len(x.Reasons)
+				known[text] = n
+				x.Reasons = append(x.Reasons, text)
+			}
+			x.Units[i].Reasons = append(x.Units[i].Reasons, n)
+		}
 	}
 	return x
 }
@@ -188,22 +203,30 @@ func row(u Unit) indexUnit {
 			r.Tokens = m.Tokens.Total
 		}
 	}
-	r.Stop, r.Reason = u.Result.Stop, excerpt.Bytes(reason(u), maxTeaser)
+	r.Stop = u.Result.Stop
 	return r
 }
 
-// reason says in one line why a unit did not pass.
-func reason(u Unit) string {
-	var parts []string
+// reasons says why a unit did not pass, each reason in one line.
+func reasons(u Unit) []string {
+	if u.Result == nil {
+		return nil
+	}
+	var list []string
+	add := func(text string) {
+		if len(list) < maxReasons {
+			list = append(list, excerpt.Bytes(text, maxTeaser))
+		}
+	}
 	for _, f := range findings(*u.Result) {
-		parts = append(parts, f.Reason)
+		add(f.Reason)
 	}
 	for _, e := range u.Result.Evaluations {
 		if e.Outcome == result.Fail || e.Outcome == result.Error {
-			parts = append(parts, e.Name+": "+e.Reason)
+			add(e.Name + ": " + e.Reason)
 		}
 	}
-	return strings.Join(parts, "; ")
+	return list
 }
 
 // Limits of what the page has of one unit. The unit's artifacts have everything.

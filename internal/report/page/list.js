@@ -1,19 +1,41 @@
 const rowHeight = 40; // as in page.css
 const maxPrinted = 1000; // rows that are printed
+const maxGroups = 8; // reasons that are shown above the list
+
+/** What did not pass comes first. */
+const urgency = ['error', 'fail', 'not_run', 'completed', 'skip', 'pass'];
 
 /** Why a unit's session ended, and why the unit did not pass. */
 const why = (u) => [u.stop, u.reason].filter(Boolean).join(': ');
+
+const noFilter = { q: '', outcome: '', variant: '', case: '', differ: '', reason: '' };
+
+/** The cases in which not all variants have the same result. */
+function differing(index) {
+  const first = new Map();
+  const cases = new Set();
+  for (const r of index.results) {
+    const key = `${r.outcome} ${r.passed}`;
+    if (!first.has(r.case)) first.set(r.case, key);
+    else if (first.get(r.case) !== key) cases.add(r.case);
+  }
+  return cases;
+}
 
 /** The list of all units: filtered, sorted, and with no more rows in the document than can be seen. */
 class UnitList {
   constructor(index, onchange) {
     this.units = index.units;
+    this.reasons = index.reasons;
+    for (const u of this.units) u.reason = (u.reasons ?? []).map((k) => this.reasons[k]).join('; ');
+    this.differing = differing(index);
     this.onchange = onchange;
     const titles = new Map(index.cases.map((c) => [c.id, c.title ?? '']));
     this.haystack = this.units.map((u) => `${u.id} ${titles.get(u.case)} ${why(u)}`.toLowerCase());
-    this.filter = { q: '', outcome: '', variant: '', case: '' };
-    this.order = { key: '', descending: false };
-    this.node = section('units', 'Units', this.controls(index), this.head(), this.viewport());
+    this.filter = noFilter;
+    this.order = { key: 'outcome', descending: false };
+    this.groups = h('ul', { class: 'groups', 'aria-label': 'Frequent reasons' });
+    this.node = section('units', 'Units', this.controls(index), this.groups, this.head(), this.viewport());
     this.node.id = 'units';
     addEventListener('beforeprint', () => this.draw(true));
     addEventListener('afterprint', () => this.draw());
@@ -37,24 +59,25 @@ class UnitList {
       );
       return values.length > 1 && this[key];
     };
-    const counts = {};
-    for (const u of this.units) counts[u.outcome] = (counts[u.outcome] ?? 0) + 1;
+    const chip = (props, ...content) => h('button', { type: 'button', class: 'chip', ...props }, content);
+    const present = new Set(this.units.map((u) => u.outcome));
     this.chips = Object.keys(outcomes)
-      .filter((o) => counts[o])
+      .filter((o) => present.has(o))
       .map((o) =>
-        h(
-          'button',
-          {
-            type: 'button',
-            class: 'chip',
-            'data-outcome': o,
-            'aria-pressed': 'false',
-            onclick: () => this.set({ outcome: this.filter.outcome === o ? '' : o }),
-          },
+        chip(
+          { 'data-outcome': o, onclick: () => this.set({ outcome: this.filter.outcome === o ? '' : o }) },
           mark(o),
-          ` ${integer(counts[o])}`,
+          h('span', { class: 'count' }),
         ),
       );
+    this.differ = chip(
+      {
+        title: 'Cases whose results differ between variants',
+        onclick: () => this.set({ differ: this.filter.differ ? '' : '1' }),
+      },
+      'Variants differ',
+      h('span', { class: 'count' }),
+    );
     this.status = h('p', { class: 'dim small', role: 'status' });
     return h(
       'div',
@@ -71,6 +94,7 @@ class UnitList {
         index.cases.map((c) => c.id),
       ),
       h('div', { class: 'chips', role: 'group', 'aria-label': 'Outcome' }, this.chips),
+      index.variants.length > 1 && this.differ,
       this.status,
     );
   }
@@ -125,19 +149,68 @@ class UnitList {
       if (node.value !== value) node.value = value;
     }
     for (const chip of this.chips) chip.setAttribute('aria-pressed', String(chip.dataset.outcome === filter.outcome));
+    this.differ.setAttribute('aria-pressed', String(Boolean(filter.differ)));
     const words = filter.q.toLowerCase().split(/\s+/).filter(Boolean);
-    this.shown = this.units
-      .map((_, i) => i)
-      .filter((i) => {
-        const u = this.units[i];
-        return (
-          (!filter.outcome || u.outcome === filter.outcome) &&
-          (!filter.variant || u.variant === filter.variant) &&
-          (!filter.case || u.case === filter.case) &&
-          words.every((w) => this.haystack[i].includes(w))
-        );
-      });
+    const tests = {
+      q: (u, i) => words.every((w) => this.haystack[i].includes(w)),
+      outcome: (u) => u.outcome === filter.outcome,
+      variant: (u) => u.variant === filter.variant,
+      case: (u) => u.case === filter.case,
+      differ: (u) => this.differing.has(u.case),
+      reason: (u) => (u.reasons ?? []).some((k) => this.reasons[k] === filter.reason),
+    };
+    const active = Object.keys(tests).filter((key) => filter[key]);
+    this.shown = [];
+    // A count says how many units there are if that is chosen beside the rest of the filter.
+    const counts = {};
+    const frequent = new Map();
+    let differ = 0;
+    this.units.forEach((u, i) => {
+      const failed = active.filter((key) => !tests[key](u, i));
+      const but = (key) => failed.length === 0 || (failed.length === 1 && failed[0] === key);
+      if (failed.length === 0) this.shown.push(i);
+      if (but('outcome')) counts[u.outcome] = (counts[u.outcome] ?? 0) + 1;
+      if (but('differ') && tests.differ(u)) differ += 1;
+      if (but('reason')) for (const k of new Set(u.reasons)) frequent.set(k, (frequent.get(k) ?? 0) + 1);
+    });
+    for (const chip of this.chips) chip.lastChild.textContent = ` ${integer(counts[chip.dataset.outcome] ?? 0)}`;
+    this.differ.lastChild.textContent = ` ${integer(differ)}`;
+    this.group(frequent);
     this.arrange();
+  }
+
+  /** Shows the reasons that several units have, the most frequent first. */
+  group(frequent) {
+    const list = [...frequent]
+      .filter(([k, n]) => n > 1 || this.reasons[k] === this.filter.reason)
+      .sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    const focused = document.activeElement?.dataset?.reason;
+    this.groups.replaceChildren(
+      ...list.slice(0, maxGroups).map(([k, n]) => {
+        const text = this.reasons[k];
+        const pressed = text === this.filter.reason;
+        return h(
+          'li',
+          {},
+          h(
+            'button',
+            {
+              type: 'button',
+              'data-reason': k,
+              'aria-pressed': String(pressed),
+              title: text,
+              onclick: () => this.set({ reason: pressed ? '' : text }),
+            },
+            h('strong', {}, `${integer(n)} ×`),
+            ` ${text}`,
+          ),
+        );
+      }),
+      ...(list.length > maxGroups
+        ? [h('li', { class: 'dim small' }, `${plural(list.length - maxGroups, 'more frequent reason')}.`)]
+        : []),
+    );
+    if (focused !== undefined) this.groups.querySelector(`[data-reason="${focused}"]`)?.focus({ preventScroll: true });
   }
 
   sort(key) {
@@ -151,16 +224,13 @@ class UnitList {
   /** Sorts what is shown; what is unknown comes last either way. */
   arrange() {
     const { key, descending } = this.order;
-    const rank = Object.keys(outcomes);
-    const value = (i) => (key === 'outcome' ? rank.indexOf(this.units[i].outcome) : this.units[i][key]);
-    if (key) {
-      this.shown.sort((a, b) => {
-        const [x, y] = [value(a), value(b)];
-        if (!known(x) || !known(y)) return known(y) - known(x) || a - b;
-        const order = x < y ? -1 : x > y ? 1 : 0;
-        return (descending ? -order : order) || a - b;
-      });
-    }
+    const value = (i) => (key === 'outcome' ? urgency.indexOf(this.units[i].outcome) : this.units[i][key]);
+    this.shown.sort((a, b) => {
+      const [x, y] = [value(a), value(b)];
+      if (!known(x) || !known(y)) return known(y) - known(x) || a - b;
+      const order = x < y ? -1 : x > y ? 1 : 0;
+      return (descending ? -order : order) || a - b;
+    });
     for (const arrow of this.node.querySelectorAll('.arrow')) {
       arrow.textContent = arrow.dataset.key !== key ? '' : descending ? ' ↓' : ' ↑';
     }

@@ -21,12 +21,7 @@ function route() {
     return;
   }
   document.title = `${app.index.run.name} · ${app.index.run.run_id}`;
-  const filter = {
-    q: params.q ?? '',
-    outcome: params.outcome ?? '',
-    variant: params.variant ?? '',
-    case: params.case ?? '',
-  };
+  const filter = Object.fromEntries(Object.keys(noFilter).map((k) => [k, params[k] ?? '']));
   const changed = Object.keys(filter).some((k) => filter[k] !== app.list.filter[k]);
   app.list.apply(filter);
   if (changed && Object.values(filter).some(Boolean)) app.list.node.scrollIntoView();

@@ -185,14 +185,19 @@ function matrix(index) {
       ]),
       { class: 'matrix', 'aria-label': 'Cases by variant' },
     );
-  const first = grid(index.cases.slice(0, maxMatrix));
+  const worst = new Map(); // of each case
+  for (const r of index.results) {
+    worst.set(r.case, Math.min(worst.get(r.case) ?? Infinity, urgency.indexOf(r.outcome)));
+  }
+  const cases = index.cases.toSorted((a, b) => worst.get(a.id) - worst.get(b.id)); // what did not pass first
+  const first = grid(cases.slice(0, maxMatrix));
   const all = h(
     'button',
     {
       type: 'button',
       onclick: () => {
         all.remove();
-        first.replaceWith(grid(index.cases));
+        first.replaceWith(grid(cases));
       },
     },
     `Show all ${integer(index.cases.length)} cases`,
