@@ -342,9 +342,8 @@ func TestTooManyRequests(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	var lines strings.Builder
-	for range 2 {
-		lines.WriteString(`{"jsonrpc":"2.0","id":"same","method":"tools/list"}` + "\n")
-	}
+	const same = `{"jsonrpc":"2.0","id":"same","method":"tools/list"}` + "\n"
+	lines.WriteString(same + `{"jsonrpc":"2.0","method":"any","params":{"requestId":"same"}}` + "\n" + same)
 	for id := range 256 {
 		lines.WriteString(`{"jsonrpc":"2.0","id":` + string(rune('0'+id/100)) + string(rune('0'+id/10%10)) +
 			string(rune('0'+id%10)) + `,"method":"tools/list"}` + "\n")

@@ -188,8 +188,7 @@ func (c *conversation) stopReal() {
 		_, err := c.real.process.Stop(context.WithoutCancel(c.proxy.ctx))
 		c.keepStopError(err)
 	}
-	c.inTime()                  // the timer has nothing to say any more
-	c.real.failed.Do(func() {}) // or is saying it
+	c.real.failed.Do(func() {}) // the timer has nothing to say any more, or is saying it
 	c.real.listening.Wait()
 	for _, q := range c.waiting() {
 		c.dropOpen(q.id, "the agent went away before the answer")

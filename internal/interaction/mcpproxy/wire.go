@@ -55,7 +55,7 @@ const null = "null"
 // isMessage reports whether the parts of a message are what they have to be. Only then what is recorded of it is what
 // its receiver sees.
 func isMessage(m acp.Message) bool {
-	parts := []json.RawMessage{m.Unknown["id"], m.Unknown["method"], m.Unknown["error"]}
+	parts := []json.RawMessage{m.Unknown["method"], m.Unknown["error"]}
 	if m.Error != nil {
 		parts = append(parts, m.Error.Unknown["code"], m.Error.Unknown["message"])
 	}
