@@ -119,6 +119,23 @@ func (e *Error) Error() string {
 	return text
 }
 
+// Brief is Error for who shows the outputs, too: of several lines of output it has the one that says most, such as the
+// last of a traceback.
+func (e *Error) Brief() string {
+	wrote := strings.TrimSpace(cmp.Or(e.Stderr, e.Stdout))
+	first, _, several := strings.Cut(wrote, "\n")
+	if !several {
+		return e.Error()
+	}
+	if all := exception.FindAllString(wrote, -1); len(all) > 0 {
+		first = all[len(all)-1]
+	}
+	return "script " + e.Script + ": " + e.Err.Error() + ": " + excerpt.Line(first, maxShown)
+}
+
+// exception matches a line that names what a program has thrown.
+var exception = lazyregexp.New(`(?m)^[\w.]*(Error|Exception|panic): .+$`)
+
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 

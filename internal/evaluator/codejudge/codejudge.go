@@ -100,6 +100,7 @@ func (c codeJudge) ask(ctx context.Context, in evaluator.Input) ([]byte, error) 
 func failed(err error) evaluator.Verdict {
 	v := evaluator.Verdict{Outcome: result.Error, Reason: err.Error()}
 	if e, ok := errors.AsType[*script.Error](err); ok {
+		v.Reason = strings.Replace(v.Reason, e.Error(), e.Brief(), 1)
 		v.Detail = strings.TrimSuffix(e.Stderr, "\n")
 		if out := strings.TrimSuffix(e.Stdout, "\n"); out != "" { // SDKs of judges write there why they failed
 			v.Detail = strings.TrimPrefix(v.Detail+"\non its standard output:\n"+expect.Indent(out), "\n")

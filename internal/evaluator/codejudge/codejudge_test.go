@@ -211,6 +211,17 @@ func TestOutputOfFailure(t *testing.T) {
 			"err\non its standard output:\n    out",
 		},
 		{"nothing", "exit 2", ": exit code 2", ""},
+		{
+			"a traceback, which is told once", `printf 'Traceback:\n  File x\nValueError: no\n' >&2; exit 1`,
+			": exit code 1: ValueError: no", "Traceback:\n  File x\nValueError: no",
+		},
+		{
+			"a stack below the error", `printf 'j.js:1\nTypeError: no\n  at x\nNode.js\n' >&2; exit 1`,
+			": exit code 1: TypeError: no", "j.js:1\nTypeError: no\n  at x\nNode.js",
+		},
+		{
+			"lines of another kind", `printf 'no key\nbye\n' >&2; exit 1`, ": exit code 1: no key", "no key\nbye",
+		},
 		{"a timeout", "echo out; sleep 30", "within its timeout of 3s: out", "on its standard output:\n    out"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

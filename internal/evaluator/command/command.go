@@ -47,7 +47,7 @@ func (e evaluation) Evaluate(ctx context.Context, in evaluator.Input) evaluator.
 	if err != nil {
 		v := evaluator.Verdict{Outcome: result.Error, Reason: err.Error()}
 		if s, ok := errors.AsType[*script.Error](err); ok {
-			v.Detail = s.Stderr
+			v.Reason, v.Detail = strings.Replace(v.Reason, s.Error(), s.Brief(), 1), s.Stderr
 		}
 		return v
 	}
