@@ -261,7 +261,7 @@ func (s *agentSession) playbook() *plan.Playbook {
 	return &plan.Playbook{
 		File: s.stem(s.suite), Name: s.suite,
 		Cases:    []plan.Case{c},
-		Variants: []plan.Variant{{ID: r.Variant, Agent: keys.Agent, Position: s.at}},
+		Variants: []plan.Variant{{ID: r.Variant, Agent: keys.Agent, Position: s.at, InGo: true}},
 		Workflow: plan.Workflow{Jobs: []plan.Job{{
 			ID: job, Position: s.at,
 			Strategy: &plan.Strategy{Matrix: plan.Matrix{Variant: []string{r.Variant}}},

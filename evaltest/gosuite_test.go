@@ -97,6 +97,13 @@ func TestGoSuites(t *testing.T) {
 		golden.Equal(t, "testdata/suites/red-agents.txt", shownLines(events))
 	})
 
+	t.Run("not-installed", func(t *testing.T) {
+		t.Parallel()
+		out, code := suites.in(t).test([]string{"EVALTEST_MODE=live"}, "-test.run=^TestNotInstalled$")
+		require.NotZero(t, code, out)
+		require.Contains(t, out, "next: install no-such-agent, or name another program under Agent.command\n")
+	})
+
 	t.Run("judge", func(t *testing.T) {
 		t.Parallel()
 		model := newJudgeModel(t)

@@ -100,9 +100,9 @@ func Greet(ctx context.Context, c Config, a playbook.Agent, secrets *secret.Set)
 		err = fault.Advise(late, "see whether it waits for somebody to log in, or give it more --timeout")
 	}
 	if err != nil {
+		next, _, _ := strings.Cut(inDoctor.Replace(fault.Advice(err)), "; then try it: sdd-eval doctor")
 		found = []Finding{{
-			Name: "hello", State: Bad, Text: strings.TrimSpace(err.Error()),
-			Next: cmp.Or(inDoctor.Replace(fault.Advice(err)), "see docs/agents.md"),
+			Name: "hello", State: Bad, Text: strings.TrimSpace(err.Error()), Next: cmp.Or(next, "see docs/agents.md"),
 		}}
 	}
 	for i := range found {

@@ -32,6 +32,25 @@ type Variant struct {
 
 	// Position is where the variant's id stands.
 	Position doc.Position `yaml:",position"`
+
+	// InGo tells that a test in Go names the agent, not a playbook.
+	InGo bool
+}
+
+// AgentAt says where the author of the variant names its agent.
+func (v Variant) AgentAt() string {
+	if v.InGo {
+		return "Agent"
+	}
+	return "variants." + v.ID + ".agent"
+}
+
+// AllowsUnasked is what the author of the variant writes to accept what its agent does unasked.
+func (v Variant) AllowsUnasked() string {
+	if v.InGo {
+		return "`Permissions.AllowUnasked`"
+	}
+	return "`permissions: {allow_unasked: true}`"
 }
 
 func decodeAgent(a *playbook.Agent, n *doc.Node) {

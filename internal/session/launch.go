@@ -52,8 +52,8 @@ func (c *Config) startAgent(ctx context.Context, program supervise.Command, p co
 	if err == nil || fault.Advice(err) != "" || !isUnstartable(err) {
 		return started, err
 	}
-	return child{}, fault.Advise(err, fmt.Sprintf("%s, or name another program under variants.%s.agent.command",
-		c.Profile.Install(c.Launch.Command), c.Unit.Variant.ID))
+	return child{}, fault.Advise(err, fmt.Sprintf("%s, or name another program under %s.command",
+		c.Profile.Install(c.Launch.Command), c.Unit.Variant.AgentAt()))
 }
 
 // isUnstartable reports whether an error is about the program that was to be started.

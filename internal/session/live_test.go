@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 	fails := func(message string) scripted.Script {
 		return scripted.Script{Turns: []scripted.Turn{{Error: &scripted.Error{Code: -32603, Message: message}}}}
 	}
-	const seeModel = "see that the model of variants.fake answers (the agent's account), then run the unit again"
+	const seeModel = "see that the model of variants.fake.agent answers (the agent's account), then run the unit again"
 	tests := []struct {
 		name, reason string
 		more         string

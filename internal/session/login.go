@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
 // loginTimeout bounds an agent's authentication: one that has no account may wait for a person at a browser.
@@ -61,8 +62,8 @@ func wantsLogin(err error) bool {
 
 // refusedLogin adds to an error how the agent can be authenticated.
 func (s *live) refusedLogin(err error) error {
-	next := fmt.Sprintf("give variants.%s.agent a `preset` with an account: variables, `files` or `auth_method`, see "+
-		"docs/accounts.md", s.Unit.Variant.ID)
+	next := fmt.Sprintf("give %s a `preset` with an account: variables, `files` or `auth_method`, see "+
+		"docs/accounts.md", s.Unit.Variant.AgentAt())
 	if preset := s.Unit.Variant.Agent.Preset; preset != "" {
 		next = fmt.Sprintf("check the account of preset %q: its variables, `files` and `auth_method`, see "+
 			"docs/accounts.md", preset)
@@ -70,7 +71,22 @@ func (s *live) refusedLogin(err error) error {
 	if login := s.Profile.Login; login != "" {
 		next += "; log in by `" + login + "`"
 	}
+	next += "; then try it: " + s.doctor()
 	return fault.Advise(fmt.Errorf("%w; %s", err, offers(s.methods)), next)
+}
+
+// doctor is the command that tries the agent's account.
+func (s *live) doctor() string {
+	a := s.Unit.Variant.Agent
+	name := a.Kind
+	if a.Preset != "" {
+		name += "/" + a.Preset
+	}
+	argv := []string{"sdd-eval", "doctor", "--agent", name}
+	if a.Command != "" {
+		argv = append(append(argv, "--", a.Command), a.Args...)
+	}
+	return words.Join(argv...)
 }
 
 // offers tells the ways to authenticate that an agent has.

@@ -25,7 +25,7 @@ func TestLogin(t *testing.T) {
 		offers  = "; the agent offers to authenticate by chatgpt (chatgpt), key (key)"
 		noWay   = "; the agent offers no way to authenticate"
 		account = "give variants.fake.agent a `preset` with an account: variables, `files` or `auth_method`, " +
-			"see docs/accounts.md"
+			"see docs/accounts.md; then try it: sdd-eval doctor --agent fake-acp"
 	)
 	wants := func(ways ...string) scripted.Script {
 		s := script(acts{say("a")})
@@ -57,7 +57,7 @@ func TestLogin(t *testing.T) {
 			},
 			err: `codex.toml:3: the agent has no way to authenticate that is called "kee"` + offers,
 			advice: "check the account of preset \"mine\": its variables, `files` and `auth_method`, " +
-				"see docs/accounts.md; log in by `codex login`",
+				"see docs/accounts.md; log in by `codex login`; then try it: sdd-eval doctor --agent fake-acp/mine",
 		},
 		{
 			name: "of an agent that has no methods", reason: "some take what they do not tell of", script: wants(),

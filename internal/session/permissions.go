@@ -63,13 +63,12 @@ func (s *live) allowsUnasked(mode string) error {
 		return nil
 	}
 	_, offered := s.session.Mode()
+	v := s.Unit.Variant
 	return fault.Advise(
-		fmt.Errorf("%s: variants.%s.agent: `permissions` forbid something, and in the mode %q, "+
-			"which it needs to work here, this agent asks for nothing",
-			s.Unit.Variant.Position, s.Unit.Variant.ID, mode),
-		fmt.Sprintf("name another mode under variants.%s.agent.mode (offered: %s) or another agent, "+
-			"or accept it with `permissions: {allow_unasked: true}`",
-			s.Unit.Variant.ID, strings.Join(offered, ", ")))
+		fmt.Errorf("%s: %s: `permissions` forbid something, and in the mode %q, "+
+			"which it needs to work here, this agent asks for nothing", v.Position, v.AgentAt(), mode),
+		fmt.Sprintf("name another mode under %s.mode (offered: %s) or another agent, or accept it with %s",
+			v.AgentAt(), strings.Join(offered, ", "), v.AllowsUnasked()))
 }
 
 // toolOf names the tool of a call and the files that it touches, relative to the workspace. The error is that of a call
@@ -144,9 +143,9 @@ func (c *Config) grant() (g grants, err error) {
 		}
 	}
 	if chosen.Mode == h.UnaskedMode && (!c.Confined || watched) {
-		return g, fmt.Errorf("%s: variants.%s.agent.mode: in the mode %s the agent asks for nothing, "+
+		return g, fmt.Errorf("%s: %s.mode: in the mode %s the agent asks for nothing, "+
 			"which is for a sandbox and for permissions without `error`",
-			c.Playbook.File, c.Unit.Variant.ID, chosen.Mode)
+			c.Playbook.File, c.Unit.Variant.AgentAt(), chosen.Mode)
 	}
 	if c.Playbook.Decide("", nil) != playbook.DecideAllow {
 		return g, nil

@@ -143,8 +143,8 @@ func (s *processSession) advise(err error) error {
 	if v.Agent.Preset != "" {
 		account = fmt.Sprintf("preset %q", v.Agent.Preset)
 	}
-	return fault.Advise(err, fmt.Sprintf("see that the model of variants.%s answers (%s), then run the unit again",
-		v.ID, account))
+	return fault.Advise(err, fmt.Sprintf("see that the model of %s answers (%s), then run the unit again",
+		v.AgentAt(), account))
 }
 
 // noteModes notes the modes that the agent has changed to.

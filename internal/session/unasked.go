@@ -40,7 +40,7 @@ func (s *Session) CheckPermissions() error {
 		return nil
 	}
 	v := s.config.Unit.Variant
-	text := fmt.Sprintf("%s: variants.%s.agent: the agent did what `permissions` forbid, unasked", v.Position, v.ID)
+	text := fmt.Sprintf("%s: %s: the agent did what `permissions` forbid, unasked", v.Position, v.AgentAt())
 	if modes := s.Identity().Agent.Modes; len(modes) > 0 {
 		text += fmt.Sprintf(", in the mode %q", modes[len(modes)-1])
 	}
@@ -54,7 +54,7 @@ func (s *Session) CheckPermissions() error {
 		next = fmt.Sprintf("write `mode: %s`", modes[0])
 	}
 	return fault.Advise(fmt.Errorf("%s:\n  %s", text, strings.Join(a.found, "\n  ")),
-		fmt.Sprintf("%s under variants.%s.agent, or accept it with `permissions: {allow_unasked: true}`", next, v.ID))
+		fmt.Sprintf("%s under %s, or accept it with %s", next, v.AgentAt(), v.AllowsUnasked()))
 }
 
 // audit looks for what an agent did that the playbook's permissions forbid.

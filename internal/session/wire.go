@@ -36,8 +36,8 @@ func isOne(err error, of []error) bool {
 func (s *live) notStarted(err error) error {
 	if _, ok := errors.AsType[*acp.VersionError](err); ok {
 		return fault.Advise(err, fmt.Sprintf("install a version of %s that speaks version %d of the protocol, "+
-			"or name another program under variants.%s.agent.command",
-			s.Launch.Command, acp.ProtocolVersion, s.Unit.Variant.ID))
+			"or name another program under %s.command",
+			s.Launch.Command, acp.ProtocolVersion, s.Unit.Variant.AgentAt()))
 	}
 	err = s.exited(err)
 	if metLimit(err) { // another attempt would, too

@@ -409,3 +409,10 @@ func TestRedAgents(t *testing.T) {
 		s.Run(t)
 	})
 }
+
+// TestNotInstalled runs live: the advice is for a test in Go, not for a playbook.
+func TestNotInstalled(t *testing.T) {
+	run := shop()
+	run.Agent = playbook.Agent{Kind: "acp", Command: "no-such-agent"}
+	evaltest.RunAgent(t, run)
+}
