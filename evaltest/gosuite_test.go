@@ -34,6 +34,7 @@ func TestGoSuites(t *testing.T) {
 		// What passes beside what does not, and what is skipped.
 		allowed := map[string]bool{
 			"TestRed/scorers-averaged/words/two/exact":    true,
+			"TestRed/optional-errors/words/two/exact":     true,
 			"TestRed/judge-missing-in-ci/words/two/exact": true,
 		}
 		reds := 0

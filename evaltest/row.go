@@ -80,6 +80,10 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 	t.Helper()
 	door.Of(t).Attr("unit", r.name())
 	door.Of(t).Attr("mode", string(r.mode()))
+	if row.name != "" {
+		door.Of(t).Logf("%s: %s", r.name(), row.name)
+	}
+	ctx = context.WithValue(ctx, metadataKey{}, row.metadata)
 	output, err := r.task(ctx, row)
 	if err != nil {
 		door.Of(t).Attr("outcome", string(result.Error))
@@ -99,6 +103,10 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 	var ended skips
 	broken := false
 	for _, s := range r.scorers {
+		if s.optional {
+			broken = r.reported(t, s, r.score(ctx, s, scored{r, row.input, output, row.expected})) || broken
+			continue
+		}
 		ended.run(t, s.name, func(t *testing.T) {
 			t.Helper()
 			f := r.score(ctx, s, scored{r, row.input, output, row.expected})
@@ -219,6 +227,33 @@ func (r *rowRun) report(t *testing.T, s scorer, f finding) {
 	default:
 		door.Of(t).Errorf("%s%s", text.String(), r.whenceOf(t))
 	}
+}
+
+// reported tells the score of a scorer that decides nothing, without a subtest: that would count as a test that passed,
+// whatever the score. It reports whether there is none.
+func (r *rowRun) reported(t *testing.T, s scorer, f finding) (broken bool) {
+	t.Helper()
+	name := r.name() + "/" + s.name
+	switch f.outcome {
+	case result.Error:
+		door.Of(t).Errorf("%s: ERROR\n%s%s", name, f.Reason, r.whence())
+	case result.Skip:
+		door.Of(t).Logf("%s: SKIP %s", name, f.Reason)
+	default:
+		score := result.FormatScore(f.Value)
+		door.Of(t).Attr("reported", s.name+" "+score)
+		door.Of(t).Log(strings.TrimRight(fmt.Sprintf("%s: REPORTED %s\n%s\n%s", name, score, f.Details, f.Reason), "\n"))
+	}
+	return f.outcome == result.Error
+}
+
+// metadataKey is under what the context of a row's task and scorers has its Metadata.
+type metadataKey struct{}
+
+// Metadata returns the [Row]'s, by the context of its task or of a scorer; nil if it has none.
+func Metadata(ctx context.Context) map[string]any {
+	m, _ := ctx.Value(metadataKey{}).(map[string]any)
+	return m
 }
 
 // whence says what was judged, where the suite stands, and how to see it again.

@@ -32,12 +32,14 @@ type record struct {
 // The keys of a row.
 const (
 	keyID           = "id"
+	keyName         = "name"
 	keyInput        = "input"
+	keyMetadata     = "metadata"
 	keyExpected     = "expected"
 	keyExpectedFile = "expected_file"
 )
 
-var rowKeys = []string{keyID, keyInput, keyExpected, keyExpectedFile}
+var rowKeys = []string{keyID, keyName, keyInput, keyMetadata, keyExpected, keyExpectedFile}
 
 // readRows reads the rows in a file. The error lists everything that is wrong, a line each.
 func readRows[In, Want any](file string) ([]Row[In, Want], error) {
@@ -56,6 +58,7 @@ func readRows[In, Want any](file string) ([]Row[In, Want], error) {
 		records, err = csvLines(file, data, map[string]reflect.Type{
 			keyID: reflect.TypeFor[string](), keyExpectedFile: reflect.TypeFor[string](),
 			keyInput: reflect.TypeFor[In](), keyExpected: reflect.TypeFor[Want](),
+			keyName: reflect.TypeFor[string](), keyMetadata: reflect.TypeFor[map[string]any](),
 		})
 	default:
 		err = fmt.Errorf("%s: rows are in files with the extension .jsonl, .yaml, .yml or .csv", file)
@@ -106,10 +109,10 @@ func decodeRow[In, Want any](r record, dir string, row *Row[In, Want]) error {
 		key      string
 		v        any
 		required bool
-	}{{keyID, &row.ID, true}, {keyInput, &row.Input, true}, {keyExpected, &row.Expected, false}, {
-		keyExpectedFile,
-		&file, false,
-	}} {
+	}{
+		{keyID, &row.ID, true}, {keyName, &row.Name, false}, {keyInput, &row.Input, true},
+		{keyMetadata, &row.Metadata, false}, {keyExpected, &row.Expected, false}, {keyExpectedFile, &file, false},
+	} {
 		value, ok := r.fields[f.key]
 		if !ok && f.required {
 			return fmt.Errorf("`%s` is required", f.key)

@@ -82,6 +82,13 @@ func (s Scorer[In, Out, Want]) Weight(weight float64) Scorer[In, Out, Want] {
 	return s
 }
 
+// Optional returns the scorer as one that decides nothing: its score is shown, below its threshold too. An error of it
+// is an error all the same.
+func (s Scorer[In, Out, Want]) Optional() Scorer[In, Out, Want] {
+	s.optional = true
+	return s
+}
+
 // untyped returns the scorer for the run of a suite, whose rows have lost their types.
 func (s Scorer[In, Out, Want]) untyped() scorer {
 	if s.weight != nil {
@@ -106,6 +113,9 @@ func Weighted[In, Out, Want any](name string, parts ...Scorer[In, Out, Want]) Sc
 	for _, p := range parts {
 		if w := p.weightOf(); !(w > 0) || math.IsInf(w, 1) {
 			s.err = errors.Join(s.err, fmt.Errorf("the weight of %q must be above 0, not %v", p.name, w))
+		}
+		if p.optional {
+			s.err = errors.Join(s.err, fmt.Errorf("%q is optional, which a part cannot be: leave it out", p.name))
 		}
 		part := p.scorer
 		if p.judge != nil {
@@ -138,6 +148,7 @@ type scorer struct {
 	name      string
 	threshold *float64 // nil: the suite's
 	weight    *float64 // nil: 1
+	optional  bool
 	judge     func(context.Context, scored) finding
 	err       error // it is malformed
 }

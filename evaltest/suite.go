@@ -40,11 +40,14 @@ import (
 type Suite[In, Out, Want any] struct {
 	// ID names the subtest and the recordings. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$.
 	ID string
-	// Data are the rows. A suite has either Data or File.
+	// Data are the rows. A suite has one of Data, File and Generate.
 	Data []Row[In, Want]
+	// Generate makes the rows when the suite runs, after SkipIf. It has to make the same ones each time: their ids name
+	// recordings. No rows are an error.
+	Generate func(ctx context.Context) ([]Row[In, Want], error)
 	// File is a file with the rows, relative to the test's directory. Its extension gives the format: .jsonl, .yaml,
-	// .yml or .csv. The keys of a row are id, input, expected, and expected_file: a JSON file with what is expected,
-	// relative to this one. Unknown keys, also of the values, are errors. In CSV a field of a struct is a column such
+	// .yml or .csv. The keys of a row are id, name, input, metadata, expected, and expected_file: a JSON file with what is
+	// expected, relative to this one. Unknown keys, also of the values, are errors. In CSV a field of a struct is a column such
 	// as input.question.
 	File string
 	// Task turns a row's input into an output. It has to return when its context ends.
@@ -76,8 +79,12 @@ type Suite[In, Out, Want any] struct {
 // Row is an input for the task of a [Suite], and what is expected of it.
 type Row[In, Want any] struct {
 	// ID names the row's subtest and recordings. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$ and is unique in the suite.
-	ID       string
-	Input    In
+	ID string
+	// Name is shown beside the ID; may be empty.
+	Name  string
+	Input In
+	// Metadata is what tasks and scorers get of the row by [Metadata] beside its input.
+	Metadata map[string]any
 	Expected Want
 	// ExpectedFile is a JSON file with what is expected, relative to the test's directory. A row has either Expected or
 	// this.
@@ -117,8 +124,11 @@ func (s Suite[In, Out, Want]) Run(t *testing.T) {
 	for _, j := range s.Judges {
 		run.scorers = append(run.scorers, judgeScorer(j))
 	}
-	if err := s.fill(&run); err != nil {
-		door.Of(t).Fatalf("evaltest.Suite: %v", err)
+	generates := s.Generate != nil && idPattern.MatchString(s.ID)
+	if !generates {
+		if err := s.fill(t, &run); err != nil {
+			door.Of(t).Fatalf("evaltest.Suite: %v", err)
+		}
 	}
 	t.Run(door.Name(s.ID), func(t *testing.T) {
 		t.Helper()
@@ -132,20 +142,33 @@ func (s Suite[In, Out, Want]) Run(t *testing.T) {
 				skip(t, reason)
 			}
 		}
+		if generates {
+			if err := s.fill(t, &run); err != nil {
+				door.Of(t).Attr("outcome", string(result.Error))
+				door.Of(t).Fatalf("%s: ERROR\n%v\n%s", s.ID, err, h.again(t, true)) // no session was begun
+			}
+		}
 		run.run(t)
 	})
 }
 
 // fill checks the suite and reads its rows.
-func (s Suite[In, Out, Want]) fill(run *suiteRun) error {
+func (s Suite[In, Out, Want]) fill(t *testing.T, run *suiteRun) error {
 	data := s.Data
 	switch {
 	case !idPattern.MatchString(s.ID):
 		return fmt.Errorf("the suite's ID %q must match %s", s.ID, idPattern)
 	case s.Task == nil:
 		return fmt.Errorf("suite %s has no Task", s.ID)
-	case s.File != "" && s.Data != nil:
-		return fmt.Errorf("suite %s: set either Data or File, not both", s.ID)
+	case s.File != "" && s.Data != nil, s.Generate != nil && (s.File != "" || s.Data != nil):
+		return fmt.Errorf("suite %s: set one of Data, File and Generate", s.ID)
+	case s.Generate != nil:
+		ctx, _, cancel := testContext(t)
+		defer cancel()
+		var err error
+		if e := (<-guard(func() { data, err = s.Generate(ctx) })).err("generator"); e != nil || err != nil {
+			return fmt.Errorf("suite %s: Generate: %w", s.ID, errors.Join(e, err))
+		}
 	case s.File != "":
 		var err error
 		if data, err = readRows[In, Want](s.File); err != nil {
@@ -171,13 +194,17 @@ func (s Suite[In, Out, Want]) fill(run *suiteRun) error {
 
 // suiteRow is a row with its task, whatever their types.
 type suiteRow struct {
-	id              string
+	id, name        string
+	metadata        map[string]any
 	input, expected any
 	task            func(context.Context) (any, error)
 }
 
 func rowOf[In, Out, Want any](r Row[In, Want], task func(context.Context, In) (Out, error)) suiteRow {
-	return suiteRow{r.ID, r.Input, r.Expected, func(ctx context.Context) (any, error) { return task(ctx, r.Input) }}
+	return suiteRow{
+		id: r.ID, name: r.Name, metadata: r.Metadata, input: r.Input, expected: r.Expected,
+		task: func(ctx context.Context) (any, error) { return task(ctx, r.Input) },
+	}
 }
 
 // check returns what keeps the suite from being run, all of it.
@@ -215,8 +242,8 @@ func (s *suiteRun) check() error {
 			add("Overrides: unknown row %q%s", o.Case, doc.DidYouMean(o.Case, slices.Sorted(maps.Keys(seen))))
 		}
 	}
-	if len(s.scorers) == 0 {
-		add("it has no scorers, so it could not fail")
+	if !slices.ContainsFunc(s.scorers, func(s scorer) bool { return !s.optional }) {
+		add("it has no scorers, or only optional ones, so it could not fail")
 	}
 	names := make(map[string]bool)
 	for _, scorer := range s.scorers {

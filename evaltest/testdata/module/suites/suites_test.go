@@ -124,6 +124,25 @@ func TestGreen(t *testing.T) {
 		s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(3), scores("half", 0.5).Weight(1))}
 		s.Run(t)
 	})
+	t.Run("generated", func(t *testing.T) {
+		s := good()
+		s.Generate = func(context.Context) ([]row, error) {
+			return []row{{
+				ID: "two", Name: "two words", Input: "hello world", Expected: 2, Metadata: map[string]any{"least": 0.75},
+			}}, nil
+		}
+		s.Data, s.Scorers = nil, []scorer{scores("taste", 0.1).Optional(), evaltest.NewScorer("least",
+			func(ctx context.Context, _ string, _, _ int) (evaltest.Score, error) {
+				return evaltest.Score{Value: evaltest.Metadata(ctx)["least"].(float64)}, nil
+			}).Threshold(0.75)}
+		s.Run(t)
+	})
+	t.Run("not-generated", func(t *testing.T) { // nor is what its SkipIf keeps from running
+		s := good()
+		s.SkipIf = func() string { return "it is Sunday" }
+		s.Data, s.Generate = nil, func(context.Context) ([]row, error) { panic("it ran") }
+		s.Run(t)
+	})
 	t.Run("skip", func(t *testing.T) {
 		s := good()
 		s.SkipIf = func() string { return "it is Sunday" }
@@ -244,6 +263,13 @@ func TestRed(t *testing.T) {
 		"scorers-averaged":     func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact, scores("low", 0.79)} },
 		"scorer-just-below":    func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("low", 0.79999999)} },
 		"scorers-none":         func(_ *testing.T, s *suite) { s.Scorers = nil },
+		"scorers-optional":     func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact.Optional()} },
+		"optional-errors": func(_ *testing.T, s *suite) {
+			s.Scorers = []scorer{exact, scores("nan", math.NaN()).Optional()}
+		},
+		"part-optional": func(_ *testing.T, s *suite) {
+			s.Scorers = []scorer{evaltest.Weighted("both", exact, scores("half", 0.5).Optional())}
+		},
 		"part-errors": func(_ *testing.T, s *suite) {
 			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000), scores("nan", math.NaN()))}
 		},
@@ -258,7 +284,19 @@ func TestRed(t *testing.T) {
 		"part-without-weight": func(_ *testing.T, s *suite) {
 			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(0))}
 		},
-		"rows-none":           func(_ *testing.T, s *suite) { s.Data = nil },
+		"rows-none": func(_ *testing.T, s *suite) { s.Data = nil },
+		"rows-twice": func(_ *testing.T, s *suite) {
+			s.Generate = func(context.Context) ([]row, error) { return s.Data, nil }
+		},
+		"generator-errors": func(_ *testing.T, s *suite) {
+			s.Data, s.Generate = nil, func(context.Context) ([]row, error) { return nil, errors.New("no idea") }
+		},
+		"generator-panics": func(_ *testing.T, s *suite) {
+			s.Data, s.Generate = nil, func(context.Context) ([]row, error) { panic("no idea") }
+		},
+		"generator-of-nothing": func(_ *testing.T, s *suite) {
+			s.Data, s.Generate = nil, func(context.Context) ([]row, error) { return nil, nil }
+		},
 		"rows-same-id":        func(_ *testing.T, s *suite) { s.Data = append(s.Data, s.Data...) },
 		"rows-without-id":     func(_ *testing.T, s *suite) { s.Data[0].ID = "" },
 		"id-none":             func(_ *testing.T, s *suite) { s.ID = "" },
