@@ -242,7 +242,8 @@ func (r *rowRun) reported(t *testing.T, s scorer, f finding) (broken bool) {
 	default:
 		score := result.FormatScore(f.Value)
 		door.Of(t).Attr("reported", s.name+" "+score)
-		door.Of(t).Log(strings.TrimRight(fmt.Sprintf("%s: REPORTED %s\n%s\n%s", name, score, f.Details, f.Reason), "\n"))
+		text := fmt.Sprintf("%s: REPORTED %s\n%s\n%s", name, score, f.Details, f.Reason)
+		door.Of(t).Log(strings.TrimRight(text, "\n"))
 	}
 	return f.outcome == result.Error
 }

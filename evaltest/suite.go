@@ -46,9 +46,9 @@ type Suite[In, Out, Want any] struct {
 	// recordings. No rows are an error.
 	Generate func(ctx context.Context) ([]Row[In, Want], error)
 	// File is a file with the rows, relative to the test's directory. Its extension gives the format: .jsonl, .yaml,
-	// .yml or .csv. The keys of a row are id, name, input, metadata, expected, and expected_file: a JSON file with what is
-	// expected, relative to this one. Unknown keys, also of the values, are errors. In CSV a field of a struct is a column such
-	// as input.question.
+	// .yml or .csv. The keys of a row are id, name, input, metadata, expected, and expected_file: a JSON file with what
+	// is expected, relative to this one. Unknown keys, also of the values, are errors. In CSV a field of a struct is a
+	// column such as input.question.
 	File string
 	// Task turns a row's input into an output. It has to return when its context ends.
 	Task func(ctx context.Context, input In) (Out, error)

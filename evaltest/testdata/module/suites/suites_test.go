@@ -128,7 +128,7 @@ func TestGreen(t *testing.T) {
 		s := good()
 		s.Generate = func(context.Context) ([]row, error) {
 			return []row{{
-				ID: "two", Name: "two words", Input: "hello world", Expected: 2, Metadata: map[string]any{"least": 0.75},
+				ID: "two", Name: "two words", Input: "hello world", Expected: 2, Metadata: map[string]any{"least": .75},
 			}}, nil
 		}
 		s.Data, s.Scorers = nil, []scorer{scores("taste", 0.1).Optional(), evaltest.NewScorer("least",
