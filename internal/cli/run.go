@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -29,6 +30,7 @@ type runOptions struct {
 	parallel                   int
 	llmJudge, acceptChanged    bool
 	untrusted, open, bell      bool
+	dryRun                     bool
 	// selection is which units are run. again is the run whose units are run again, only what outcomes those had there,
 	// separated by commas; empty: any.
 	selection   selection
@@ -41,7 +43,7 @@ func runCommand() command {
 		usage: "FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
 			"               [--units PATTERN] [--case CASES] [--variant VARIANTS]\n" +
-			"               [--llm-judge] [--untrusted] [--open] [--bell]\n" +
+			"               [--llm-judge] [--untrusted] [--open] [--bell] [--dry-run]\n" +
 			"  sdd-eval run --again RUN_ID [--only fail,error] [FLAGS]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
@@ -96,6 +98,8 @@ sdd-eval run --resume latest`,
 			f.BoolVar(&o.llmJudge, "llm-judge", false,
 				"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
 			f.untrusted(&o.untrusted)
+			f.BoolVar(&o.dryRun, "dry-run", false, "Say what would be run, recorded and asked, and what such units "+
+				"took in former runs, and run nothing.")
 			f.BoolVar(&o.bell, "bell", false, "Ring the terminal's bell when the run has ended.")
 			f.BoolVar(&o.open, "open", false, "Open report.html in the browser when the run has ended.")
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
@@ -116,6 +120,8 @@ sdd-eval run --resume latest`,
 				case len(listed(o.playbook, o.resume, o.again)) != 1:
 					return usageError("run: give either a playbook FILE, --resume RUN_ID or --again RUN_ID").
 						hint("sdd-eval run --help")
+				case o.resume != "" && o.dryRun:
+					return usageError("run: --dry-run is for new runs: `sdd-eval show` tells what is left of one")
 				case o.resume != "" && o.selection != (selection{}):
 					return usageError("run: --resume continues a run as it began: remove %s", o.selection)
 				case o.resume != "" && (f.Changed("mode") || f.Changed("cassettes")):
@@ -148,6 +154,11 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		return usageError("run: %w", err)
 	}
 	cfg.Command = func(m engine.Mode, _ plan.Unit) string { return o.command(m) }
+	if o.dryRun {
+		return a.paged(ctx, func(out io.Writer, columns int) error {
+			return a.dryRun(ctx, out, columns, o, before, cfg)
+		})
+	}
 	// A run makes much garbage and keeps little, so the garbage collector would go through a small heap every few
 	// milliseconds. The ballast has it wait until as much again is allocated. It is never written to, so it takes no
 	// memory.
@@ -199,6 +210,42 @@ func (a *App) ended(ctx context.Context, o runOptions, done engine.Finished, rep
 		}
 	}
 	fmt.Fprintln(a.Stdout, done.Dir)
+}
+
+// newRunner returns what runs a plan. That the AI judge has no key is told before agents do work, not when the report
+// is made.
+func newRunner(plan *plan.Plan, cfg engine.Config) (*engine.Runner, error) {
+	runner, err := engine.New(plan, cfg)
+	if err == nil && runner.Reports() && plan.Playbook.Report.AIJudge.Enabled {
+		_, err = judgeOf(cfg.Models)
+	}
+	return runner, err
+}
+
+// dryRun tells what a run would do.
+func (a *App) dryRun(
+	ctx context.Context, out io.Writer, columns int, o runOptions, before former, cfg engine.Config,
+) error {
+	plan, err := a.loadPlan(cfg, a.path(o.playbook))
+	if err == nil {
+		err = o.choose(plan, before, &cfg)
+	}
+	var runner *engine.Runner
+	if err == nil {
+		runner, err = newRunner(plan, cfg)
+	}
+	if err != nil {
+		return o.failed(ctx, &engine.InputError{Err: err}, engine.Finished{})
+	}
+	preview, err := runner.Preview(ctx)
+	if err != nil {
+		return o.failed(ctx, err, engine.Finished{})
+	}
+	dryRun{
+		w: out, columns: columns, playbook: plan.Playbook, cfg: cfg, of: len(plan.Units), preview: preview,
+		reports: runner.Reports(), past: a.past(cfg.Root, plan.Playbook.File),
+	}.print()
+	return nil
 }
 
 // runConfig returns the engine's configuration from the flags and the environment.
@@ -274,10 +321,7 @@ func (a *App) carryOut(
 	if cfg.Mode != engine.Replay {
 		w.past = func() []result.Unit { return a.past(cfg.Root, plan.Playbook.File) }
 	}
-	runner, err := engine.New(plan, cfg)
-	if err == nil && runner.Reports() && plan.Playbook.Report.AIJudge.Enabled {
-		_, err = judgeOf(cfg.Models) // fail before agents do work, rather than when the report is made
-	}
+	runner, err := newRunner(plan, cfg)
 	if err != nil {
 		return engine.Finished{}, nil, &engine.InputError{Err: err}
 	}
