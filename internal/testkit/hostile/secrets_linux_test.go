@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,17 +73,20 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// TestSuspects: keys of vendors and what is a credential by what stands before it, which nobody has named, are
-// in no log and, those of vendors, in nothing that is printed or reported. The agent's own text and files have them, for
-// judges and in recordings, and the unit warns of that.
+// TestSuspects: keys of vendors, and what is a credential by what stands before it, are printed nowhere and in no log,
+// although nobody has named them; reports and results have none of vendors. Judges and recordings have the agent's text
+// and files as they are, and the unit warns of that.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	random := strings.ToLower(rand.Text() + rand.Text())
-	vendors := []string{"sk-" + "ant-api03-" + random, "gs" + "k_" + random, "gh" + "p_" + random, "hv" + "s." + random}
+	var vendors []string
+	for _, prefix := range [][2]string{{"sk-", "ant-api03-"}, {"gs", "k_"}, {"gh", "p_"}, {"hv", "s."}} {
+		vendors = append(vendors, prefix[0]+prefix[1]+random)
+	}
 	guesses := []string{"of-url-4711", "of-bearer-4711", "b2YtYmFzaWMtNDcxMQ", "of-name-4711"}
 	text := strings.Join(vendors, "\n") + "\npostgres://user:of-url-4711@db/x\nAuthorization: Bearer of-bearer-4711\n" +
 		"Authorization: Basic b2YtYmFzaWMtNDcxMQ\nPAYMENT_KEY=of-name-4711\n"
-	all := append(vendors, guesses...)
+	all := slices.Concat(vendors, guesses)
 	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
 		s := newScene(t)
 		s.tellAll(t, text, "of-name-4711")
@@ -92,8 +96,8 @@ func TestSuspects(t *testing.T) {
 			recorded, err := filepath.Glob(filepath.Join(s.target.Project, "cassettes", "*", "*", "*"))
 			require.NoError(t, err)
 			require.Len(t, recorded, 1)
-			assert.Equal(t, mode == "record", strings.Contains(said, "may hold credentials that are not masked: left:1; "+
-				"served:1; turn 1, file_write"), said)
+			const warning = "may hold credentials that are not masked: left:1; served:1; turn 1, file_write"
+			assert.Equal(t, mode == "record", strings.Contains(said, warning), said)
 			assert.Empty(t, secrettest.Scan(said, all...), mode)
 			found, err := secrettest.ScanDir(filepath.Join(run, "variants", "a", "logs"), all...)
 			require.NoError(t, err)
