@@ -27,9 +27,15 @@ endef
 help: ## Show what can be made.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
 
+# Other systems have no sandbox. What make eval runs there is ours: the steps and judges of ./evals.
+SYSTEM   ?= $(shell uname -s)
+UNCONFINED = echo 'EVALTEST_SANDBOX=none, since $(SYSTEM) has no sandbox: steps and judges of ./evals run with your rights' >&2; \
+  export EVALTEST_SANDBOX=none;
+
 .PHONY: eval
 eval: ## Replay the committed cassettes and check them: no network, no agent, no key.
-	@PATH="$(RUNTIMES):$$PATH" $(GO) test ./evals/... -vet=off -count=1 -v | { grep -vE '^=== |\[no test files\]$$' || true; }
+	@$(if $(EVALTEST_SANDBOX)$(filter Linux,$(SYSTEM)),,$(UNCONFINED)) \
+	  PATH="$(RUNTIMES):$$PATH" $(GO) test ./evals/... -vet=off -count=1 -v | { grep -vE '^=== |\[no test files\]$$' || true; }
 
 # The race detector would let each process wait a second at its end, for races of what still runs then.
 test test-live: export GORACE := atexit_sleep_ms=0
@@ -108,3 +114,13 @@ bench: ## Run the benchmarks of parts.
 .PHONY: bench-table
 bench-table: ## Print what users' commands cost, each beside something simple: all rows, half an hour, or ROWS, such as 'report list'.
 	$(GO) run ./internal/testkit/benchtable $(ROWS)
+
+CHROMIUM ?= chromium
+.PHONY: pictures
+pictures: ## Take the pictures of docs/pictures with CHROMIUM: the report of evals/fix-bug, replayed.
+	mkdir -p docs/pictures; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	EVALTEST_RUN_DIR="$$dir" $(GO) test ./evals -run '^TestEvals$$/^fix-bug$$' -count=1; \
+	report=$$($(GO) run ./cmd/sdd-eval report --root "$$dir" --format html); \
+	picture() { "$(CHROMIUM)" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
+	  --window-size="$$2" --screenshot="docs/pictures/$$1.png" "file://$$report$$3" 2>/dev/null; }; \
+	picture report 1000,760 ''; picture unit 1000,900 '#unit=fix-bug/task/claude/1'

@@ -12,43 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme does what the README says: its test and its playbook pass on the committed cassette, and its failure is
-// what a person sees.
+// TestReadme holds that README.md begins with two commands, which TestScript/init_module of cmd/sdd-eval carries out,
+// and shows the playbook that they write.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
-	block := func(language, contains string) string {
-		t.Helper()
-		for _, b := range blocks(string(text)) {
-			if b.language == language && strings.Contains(b.text, contains) {
-				return b.text
-			}
-		}
-		t.Fatalf("README.md has no block of %q with %q", language, contains)
-		return ""
-	}
-	suite, err := os.ReadFile("../evals/search_test.go")
+	all := blocks(string(text))
+	require.Len(t, all, 2)
+	require.Equal(t, "go run github.com/sdd-eval/sdd-eval/cmd/sdd-eval@latest init\ngo test ./evals\n", all[0].text)
+	first, err := os.ReadFile("../internal/starter/testdata/module/evals/first.yaml")
 	require.NoError(t, err)
-	require.Equal(t, string(suite), block("go", "evaltest.AgentSuite"), "it is the one that runs in evals")
-	require.Less(t, strings.Count(string(suite), "\n"), 40)
-
-	m := newModule(t)
-	m.remove("evals/greet.yaml")
-	require.NoError(t, os.CopyFS(m.path("fixtures/inventory"), os.DirFS("../fixtures/inventory")))
-	require.NoError(t, os.CopyFS(m.path("cassettes/evals/fix-bug"), os.DirFS("../cassettes/evals/fix-bug")))
-	m.write("evals/evals_test.go", block("go", "evaltest.Describe"))
-	playbook := block("yaml", "name: fix-bug")
-	m.write("evals/fix-bug/fix-bug.yaml", playbook)
-	out, code := m.goTest(nil, "./evals")
-	require.Zero(t, code, out)
-
-	m.write("evals/fix-bug/fix-bug.yaml",
-		strings.Replace(playbook, "path: reorder/plan.go}", "path: reorder/plan_test.go}", 1))
-	out, code = m.goTest(nil, "./evals")
-	require.NotZero(t, code, out)
-	for line := range strings.Lines(block("", "FAIL")) {
-		require.Contains(t, out, strings.TrimSpace(line))
-	}
+	_, playbook, found := strings.Cut(string(first), "\n") // less the line for editors
+	require.True(t, found)
+	require.Equal(t, playbook, all[1].text)
 }
 
 // block is a fenced block of a page in Markdown.

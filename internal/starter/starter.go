@@ -128,7 +128,8 @@ func (s Starter) tellGit() error {
 	}
 	lines := []file{
 		{".gitignore", "/.evaltest/"},
-		{".gitattributes", "/cassettes/** -text"}, {".gitattributes", "/evals/testdata/** -text"},
+		{".gitattributes", "/cassettes/** -text"},
+		{".gitattributes", "/evals/testdata/** -text"},
 	}
 	if s.CI != "" {
 		lines = append(lines, file{".gitignore", "/junit.xml"})

@@ -15,12 +15,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
-// TestDocs holds the page about evaluators to what is read: its YAML loads beside the files in testdata/docs, each kind
-// has a section with an example, and each of its keys is named there. tool_trajectory has a page of its own.
+// TestDocs holds the pages about evaluators and judges to what is read: their YAML loads beside the files of testdata,
+// each kind has a section with an example, and each of its keys is named there. tool_trajectory has a page of its own.
 func TestDocs(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/evaluators.md")
 	require.NoError(t, err)
-	page := string(data)
+	judges, err := os.ReadFile("../../../docs/judges.md")
+	require.NoError(t, err)
+	page := string(data) + string(judges)
 	dir, err := filepath.Abs("testdata/docs")
 	require.NoError(t, err)
 	const head = `task: {title: t, prompt: p}
