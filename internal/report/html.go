@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 //go:embed page
@@ -283,10 +285,7 @@ func (rep *Report) details() ([][]byte, error) {
 // with gzip, in base64. The trajectory is by far the largest part, so it is taken as it is.
 func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 	d := detail{Result: u.Result, Task: task, AI: u.AI, Paths: u.Paths, Missing: u.Missing, TooLarge: u.TooLarge}
-	run, err := d.shorten(files.run)
-	if err != nil {
-		return nil, fmt.Errorf("trajectory: %w", err)
-	}
+	d.Cut = files.cut
 	d.Diff = strings.ToValidUTF8(files.diff, "\uFFFD")
 	if whole := d.Diff; len(whole) > maxDiff {
 		d.Diff = whole[:strings.LastIndexByte(whole[:maxDiff], '\n')+1]
@@ -299,7 +298,7 @@ func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compress(line, []byte("\n"), run)
+	return compress(line, []byte("\n"), files.run)
 }
 
 // shortLine is the line of a detail that is large, with its result shortened if it is that.
@@ -346,7 +345,7 @@ func compress(parts ...[]byte) ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, p.out.Bytes()), nil
 }
 
-// shorten cuts long texts and lists of events in a large JSON value, and notes what it has cut.
+// shorten cuts long texts in a large JSON value, and notes that it has cut.
 func (d *detail) shorten(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) <= maxDetail {
 		return raw, nil
@@ -356,18 +355,45 @@ func (d *detail) shorten(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	texts := 0
-	if run, ok := v.(map[string]any); ok {
-		if events, ok := run["events"].([]any); ok && len(events) > maxEvents {
-			run["events"] = events[:maxEvents]
-			left := plural(len(events)-maxEvents, "event")
-			d.Cut = append(d.Cut, fmt.Sprintf("%s of %s", left, thousands(int64(len(events)))))
-		}
-	}
 	v = shortenTexts(v, &texts)
-	if texts > 0 {
-		d.Cut = append(d.Cut, fmt.Sprintf("the end of %s of more than %s", plural(texts, "text"), size(maxText)))
-	}
+	d.Cut = append(d.Cut, cutTexts(texts)...)
 	return json.Marshal(v)
+}
+
+// shortRun reads a large trajectory, cuts its long texts and the list of its events, and tells what it has cut.
+func shortRun(file io.Reader) (run json.RawMessage, cut []string, err error) {
+	events, texts, list := 0, 0, []byte{'['}
+	rest, err := rundir.EachEvent(file, func(event json.RawMessage) error {
+		if events++; events > maxEvents {
+			return nil
+		}
+		var v any
+		if err := jsonvalue.Decode(event, &v); err != nil {
+			return err
+		}
+		text, err := json.Marshal(shortenTexts(v, &texts))
+		if events > 1 {
+			list = append(list, ',')
+		}
+		list = append(list, text...)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if left := events - maxEvents; left > 0 {
+		cut = append(cut, fmt.Sprintf("%s of %s", plural(left, "event"), thousands(int64(events))))
+	}
+	rest["events"] = append(list, ']')
+	run, err = json.Marshal(rest)
+	return run, append(cut, cutTexts(texts)...), err
+}
+
+func cutTexts(n int) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the end of %s of more than %s", plural(n, "text"), size(maxText))}
 }
 
 func shortenTexts(v any, texts *int) any {

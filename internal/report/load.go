@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,6 +217,7 @@ const maxArtifact = 64 << 20
 // artifacts are the files of a unit that exist.
 type artifacts struct {
 	run  json.RawMessage
+	cut  []string // what was left out of run
 	diff string
 }
 
@@ -255,16 +255,27 @@ func look(run *rundir.Run, u *Unit) error {
 
 // readArtifacts reads the files of a unit that ran.
 func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
-	events, err := readArtifact(run, u, rundir.Trajectory)
+	var files artifacts
+	err := openArtifact(run, u, rundir.Trajectory, func(file *os.File, size int64) (err error) {
+		if size > maxDetail {
+			files.run, files.cut, err = shortRun(file)
+		} else if files.run, err = disk.ReadAll(file, maxDetail); err == nil && !whole(files.run) {
+			err = errors.New("it is cut off")
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: not a whole JSON object: %w", file.Name(), err)
+		}
+		return err
+	})
 	if err != nil {
 		return artifacts{}, err
 	}
-	if events != nil && !whole(events) {
-		file := filepath.Join(run.Dir(), filepath.FromSlash(u.Paths.Artifacts), rundir.Trajectory)
-		return artifacts{}, fmt.Errorf("%s: not a whole JSON object", file)
-	}
-	diff, err := readArtifact(run, u, rundir.Diff)
-	return artifacts{run: events, diff: string(diff)}, err
+	err = openArtifact(run, u, rundir.Diff, func(file *os.File, _ int64) error {
+		diff, err := disk.ReadAll(file, maxArtifact)
+		files.diff = string(diff)
+		return err
+	})
+	return files, err
 }
 
 // whole reports whether a JSON object was not torn, which is what happens to files. That the rest of it is JSON is seen
@@ -274,15 +285,20 @@ func whole(object []byte) bool {
 	return bytes.HasPrefix(object, []byte("{")) && bytes.HasSuffix(object, []byte("}"))
 }
 
-// readArtifact reads an artifact of the unit. It returns nil if the artifact is missing or too large, which look has
-// noted.
-func readArtifact(run *rundir.Run, u *Unit, name string) ([]byte, error) {
-	data, err := run.ReadFile(u.Paths.Artifacts+"/"+name, maxArtifact)
-	_, large := errors.AsType[*disk.SizeError](err)
-	if large || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// openArtifact calls read with an artifact of the unit, unless it is missing or too large, which look has noted.
+func openArtifact(run *rundir.Run, u *Unit, name string, read func(file *os.File, size int64) error) error {
+	file, err := run.OpenFile(u.Paths.Artifacts + "/" + name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
 	}
-	return data, err
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size() > maxArtifact {
+		return err
+	}
+	return read(file, info.Size())
 }
 
 // notes returns what a reader must know about the units to judge the figures.

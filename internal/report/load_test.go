@@ -89,6 +89,31 @@ func TestLargeArtifact(t *testing.T) {
 	require.Equal(t, others.Variants, rep.Variants)
 }
 
+// TestLongTrajectory: of a long trajectory the page has the first events and the beginnings of texts, and says so.
+func TestLongTrajectory(t *testing.T) {
+	const file = "variants/sdd-claude/cases/refund/1/artifacts/trajectory.json"
+	run := openRun(t)
+	event := `{"event":"message","turn":1,"text":"<` + strings.Repeat("x", 200) + `"}`
+	long := `{"event":"message","turn":1,"text":"` + strings.Repeat("y", maxText+1) + `"}`
+	text := "{\"agent\":{},\"events\":[\n" + long + strings.Repeat(",\n"+event, maxEvents+500-1) + "\n]}\n"
+	edit(t, run, file, text)
+	shown := unpack(t, loaded(t, run))
+	require.Equal(t, []any{"500 events of 2,500", "the end of 1 text of more than 16.0 KiB"}, shown["cut"])
+	var did struct{ Events []struct{ Text string } }
+	require.NoError(t, json.Unmarshal(shown["run"].([]byte), &did))
+	require.Len(t, did.Events, maxEvents)
+	require.Contains(t, did.Events[0].Text, "yyy")
+	require.Less(t, len(did.Events[0].Text), maxText+100)
+	require.Equal(t, "<"+strings.Repeat("x", 200), did.Events[maxEvents-1].Text)
+	for _, broken := range []string{
+		text[:len(text)-len("]}\n")], text[:len(text)-1000], strings.Replace(text, long, long[:100], 1),
+	} {
+		edit(t, run, file, broken)
+		_, err := loaded(t, run).HTML()
+		require.ErrorContains(t, err, filepath.FromSlash(file)+": not a whole JSON object")
+	}
+}
+
 // unpack returns what the page shows of the first unit.
 func unpack(t *testing.T, rep *Report) (shown map[string]any) {
 	t.Helper()

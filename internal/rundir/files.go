@@ -2,8 +2,10 @@ package rundir
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -38,6 +40,51 @@ func (r *Run) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("run %s: %w", r.ID(), err)
 	}
 	return data, nil
+}
+
+// OpenFile opens a file as [Run.ReadFile] does, without a limit.
+func (r *Run) OpenFile(name string) (*os.File, error) {
+	file, err := openFile(r.dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: read %s: %w", r.ID(), name, err)
+	}
+	return file, nil
+}
+
+// EachEvent reads a trajectory and calls f with the JSON of each event, of which one is in memory at a time. It returns
+// the trajectory's other members.
+func EachEvent(file io.Reader, f func(event json.RawMessage) error) (rest map[string]json.RawMessage, err error) {
+	rest = make(map[string]json.RawMessage)
+	in := json.NewDecoder(file)
+	delimiter := func(want json.Delim) {
+		got, e := in.Token()
+		if err = cmp.Or(err, e); err == nil && got != want {
+			err = fmt.Errorf("%v in the place of %v", got, want)
+		}
+	}
+	value := func() (v json.RawMessage) {
+		err = cmp.Or(err, in.Decode(&v))
+		return v
+	}
+	delimiter('{')
+	for err == nil && in.More() {
+		key, e := in.Token()
+		if err = e; key != "events" {
+			rest[fmt.Sprint(key)] = value()
+			continue
+		}
+		for delimiter('['); err == nil && in.More(); {
+			if event := value(); err == nil {
+				err = f(event)
+			}
+		}
+		delimiter(']')
+	}
+	delimiter('}')
+	if _, e := in.Token(); err == nil && !errors.Is(e, io.EOF) {
+		err = cmp.Or(e, errors.New("something follows it"))
+	}
+	return rest, err
 }
 
 // Size returns the size of a regular file of the run, in bytes, without opening it. If the file does not exist, the
@@ -97,18 +144,26 @@ func readFile(dir, name string, limit int64) (_ []byte, err error) {
 			err = fmt.Errorf("read %s: %w", name, err)
 		}
 	}()
-	if err := checkName(name); err != nil {
+	file, err := openFile(dir, name)
+	if err != nil {
 		return nil, err
-	}
-	file, err := openIn(dir, name)
-	if err != nil { // which may be due to a link that leads out of the run
-		return nil, cmp.Or(disk.Tree(dir).Check(filepath.Join(dir, filepath.FromSlash(name))), err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return disk.ReadAll(file, limit)
 }
 
-// openIn opens a regular file below dir, by no link that leads out of it.
+// openFile opens a regular file below dir, by no link that leads out of it.
+func openFile(dir, name string) (*os.File, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	file, err := openIn(dir, name)
+	if err != nil { // which may be due to such a link
+		return nil, cmp.Or(disk.Tree(dir).Check(filepath.Join(dir, filepath.FromSlash(name))), err)
+	}
+	return file, nil
+}
+
 func openIn(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,21 +66,39 @@ func SampleOf(r *rundir.Run, u result.Unit, names *Names, limit int) (Sample, er
 	e.Compared = diff != nil
 	e.Diff = names.Hide(cutDiff(string(diff), limit/2))
 
-	events, err := read(rundir.Trajectory)
-	if err != nil {
-		return Sample{}, err
-	}
-	if events != nil {
-		var did trajectory.Run
-		if err := json.Unmarshal(events, &did); err != nil {
-			return Sample{}, fmt.Errorf("read %s: %w", filepath.Join(dirs.Artifacts, rundir.Trajectory), err)
+	file, err := r.OpenFile(dirs.File(rundir.Trajectory))
+	if err == nil {
+		defer file.Close()
+		answer, err := answerIn(file)
+		if err != nil {
+			return Sample{}, fmt.Errorf("read %s: %w", file.Name(), err)
 		}
-		e.Answer = names.Hide(head(did.Answer(), limit/4))
+		e.Answer = names.Hide(head(answer, limit/4))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return Sample{}, err
 	}
 	if u.Metrics != nil {
 		e.addCommands(u.Metrics.Commands, names, limit/4)
 	}
 	return e, nil
+}
+
+// answerIn returns the agent's answer in a trajectory, of which it keeps the last message and what is last.
+func answerIn(file io.Reader) (string, error) {
+	var did trajectory.Run
+	_, err := rundir.EachEvent(file, func(event json.RawMessage) error {
+		var e trajectory.Event
+		if err := json.Unmarshal(event, &e); err != nil {
+			return err
+		}
+		kept := did.Events[:min(len(did.Events), 1)]
+		if _, ok := e.Body.(trajectory.Message); ok {
+			kept = nil
+		}
+		did.Events = append(kept, e)
+		return nil
+	})
+	return did.Answer(), err
 }
 
 // addCommands fills in the commands, in about limit bytes.

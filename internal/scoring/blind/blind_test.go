@@ -1,11 +1,14 @@
 package blind
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -128,5 +131,34 @@ func BenchmarkHide(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		names.Hide(text)
+	}
+}
+
+// TestAnswerIn holds that an answer is found without the events before it.
+func TestAnswerIn(t *testing.T) {
+	say := func(turn int, text string) trajectory.Event {
+		return trajectory.Event{Turn: turn, Body: trajectory.Message{Text: text}}
+	}
+	stop := func(turn int) trajectory.Event {
+		return trajectory.Event{Turn: turn, Body: trajectory.Stop{Reason: "end_turn"}}
+	}
+	for want, events := range map[string][]trajectory.Event{
+		"":       {say(1, "no answer"), stop(1), stop(2), stop(2)},
+		"last":   {stop(1), stop(1), stop(1), say(1, "first"), say(1, "last"), stop(1), stop(1), stop(1)},
+		"second": {say(1, "first"), stop(1), say(2, "second")},
+	} {
+		run := trajectory.Run{Cwd: "$WORKSPACE", Events: events}
+		text, err := json.MarshalIndent(&run, "", "  ")
+		require.NoError(t, err)
+		got, err := answerIn(bytes.NewReader(text))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.Equal(t, run.Answer(), got)
+		for _, cut := range []int{2, 10} {
+			_, err = answerIn(bytes.NewReader(text[:len(text)-cut]))
+			require.Error(t, err)
+		}
+		_, err = answerIn(strings.NewReader(string(text) + "x"))
+		require.Error(t, err)
 	}
 }
