@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -302,8 +304,12 @@ how long everything took and which sandbox confined the agent.`,
 
 func (a *App) diffCassettes(one, two string) error {
 	reader := func(file string) func() (*cassette.Cassette, error) {
-		return func() (*cassette.Cassette, error) { return a.readCassette(file) }
+		return func() (*cassette.Cassette, error) {
+			runtime.GC() // one that was read before may be large
+			return a.readCassette(file)
+		}
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(50)) // a session is most of the memory
 	differences, err := cassette.CompareRead(reader(one), reader(two))
 	if err != nil || len(differences) == 0 {
 		return err

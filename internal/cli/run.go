@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -160,10 +161,15 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		})
 	}
 	// A run makes much garbage and keeps little, so the garbage collector would go through a small heap every few
-	// milliseconds. The ballast has it wait until as much again is allocated. It is never written to, so it takes no
-	// memory.
-	ballast := make([]byte, 32<<20)
-	defer runtime.KeepAlive(ballast)
+	// milliseconds. The ballast has it wait until half as much is allocated, 32 MiB, and the percentage until a large
+	// session has half of its size in garbage. The ballast is never written to, so it takes no memory, but for pieces
+	// in the place of garbage.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	var ballast [64][]byte
+	for i := range ballast {
+		ballast[i] = make([]byte, 1<<20)
+	}
+	defer runtime.KeepAlive(&ballast)
 	w := a.newWatcher(a.secrets)
 	done, rep, err := a.carryOut(ctx, o, before, cfg, w)
 	w.close(o.bell)

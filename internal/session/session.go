@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -257,7 +258,7 @@ func (s *Session) LeftOut() workspace.LeftOut {
 // when the session has ended.
 func (s *Session) Run() *trajectory.Run {
 	run := s.run()
-	if !s.config.Playbook.Cassette.Level.RunsAgent() {
+	if !s.config.Playbook.Cassette.Level.RunsAgent() && len(s.overrides.All()) > 0 {
 		override(run, s.overrides)
 	}
 	return run
@@ -266,6 +267,11 @@ func (s *Session) Run() *trajectory.Run {
 // run returns the turns so far, as they were.
 func (s *Session) run() *trajectory.Run {
 	run := &trajectory.Run{Agent: s.Identity().Agent, Cwd: "$WORKSPACE"}
+	events := 0
+	for _, t := range s.turns {
+		events += len(t.Events)
+	}
+	run.Events = slices.Grow(run.Events, events)
 	for _, t := range s.turns {
 		run.Events = append(run.Events, t.Events...)
 	}
