@@ -68,7 +68,7 @@ func (b *bench) replays(grown func(what string, large, small usage)) error {
 			}
 			show("session of 20,000 calls, on disk", megabytes(size/2), "", "")
 		}
-		if replay[i], err = b.replayed(dir); err != nil {
+		if replay[i], err = b.replayed(dir, "--parallel", "1"); err != nil {
 			return err
 		}
 		diff[i], err = b.run(dir, nil, b.command, "cassette", "diff", both[0], both[1])
