@@ -143,9 +143,6 @@ func TestMain(m *testing.M) {
 		serveCache(from, os.Getenv(buildCacheVariable))
 		return
 	}
-	if os.Getenv(commandVariable) != "" {
-		os.Exit(cli.Main())
-	}
 	os.Exit(m.Run())
 }
 
@@ -169,6 +166,7 @@ func TestAsUser(t *testing.T) {
 	binary, err = os.ReadFile(h.Path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(in("sdd-eval-helper"), binary, 0o755))
+	buildCommand(t, in("sdd-eval"))
 	require.NoError(t, os.CopyFS(in("testdata"), os.DirFS("testdata")))
 	for _, dir := range []string{"home", "tmp", "cache"} {
 		require.NoError(t, os.Mkdir(in(dir), 0o755))

@@ -22,6 +22,7 @@ var floods sync.Mutex
 // the agent would stay in it, and the unit is an error that says why. Our memory and the log are bounded, too.
 func TestFlood(t *testing.T) {
 	t.Parallel()
+	command := command(t)
 	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
 		floods.Lock()
 		defer floods.Unlock()
@@ -43,7 +44,7 @@ workflow:
 			require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, name), []byte(text), 0o644))
 		}
 		begin := time.Now()
-		p := s.program(t, properties.Kind, false)
+		p := s.program(t, properties.Kind, command)
 		_ = p.Wait()
 		assert.Less(t, time.Since(begin), 5*time.Minute, "the agent's time, not what it said, was the limit")
 		require.Equal(t, 3, p.ProcessState.ExitCode(), p.said.String())

@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,17 +20,33 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
 
-// A test binary with one of these variables is the command, or a user's suite.
-const (
-	commandVariable = "HOSTILE_TEST_COMMAND"
-	suiteVariable   = "HOSTILE_TEST_SUITE"
-)
+// suiteVariable is set for a test binary that is a user's suite.
+const suiteVariable = "HOSTILE_TEST_SUITE"
 
 // TestSuite is the suite of a user whose project is a scene's: see [scene.program].
 func TestSuite(t *testing.T) {
 	if os.Getenv(suiteVariable) != "" {
 		evaltest.Describe(t, "p.yaml", evaltest.Check("work", func(*evaltest.T, evaltest.Unit) {}))
 	}
+}
+
+// buildCommand builds sdd-eval: without the race detector, which takes memory of its own.
+func buildCommand(t *testing.T, to string) {
+	t.Helper()
+	out, err := exec.Command("go", "build", "-o", to, "github.com/sdd-eval/sdd-eval/cmd/sdd-eval").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// command returns the path of sdd-eval: for [TestAsUser] it is in the working directory.
+func command(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("sdd-eval")
+	require.NoError(t, err)
+	if _, err := os.Stat(path); err != nil {
+		path = filepath.Join(t.TempDir(), "sdd-eval")
+		buildCommand(t, path)
+	}
+	return path
 }
 
 // program is a process that runs the playbook of a scene's project: the command, or go test with a suite.
@@ -39,23 +56,23 @@ type program struct {
 	tmp, runs string
 }
 
-func (s *scene) program(t *testing.T, kind confine.Kind, suite bool) *program {
+// program starts one: a suite, or the command at a path.
+func (s *scene) program(t *testing.T, kind confine.Kind, command string) *program {
 	t.Helper()
 	h, err := helper.Find()
 	require.NoError(t, err)
-	p := &program{Cmd: exec.Command(s.exe), tmp: t.TempDir()}
+	p := &program{Cmd: exec.Command(cmp.Or(command, s.exe)), tmp: t.TempDir()}
 	p.runs = filepath.Join(s.target.Project, ".llman", "sdd-eval", "runs") // where the command has them
 	p.Dir, p.Stdout, p.Stderr = s.target.Project, &p.said, &p.said
 	p.Env = []string{
 		"PATH=" + systemPath, "HOME=" + s.target.Home, "TMPDIR=" + p.tmp, "EVALTEST_HELPER=" + h.Path,
 		"EVALTEST_SANDBOX=" + string(kind),
 	}
-	if suite {
+	if command == "" {
 		p.Args = append(p.Args, "-test.run=^TestSuite$")
 		p.Env = append(p.Env, suiteVariable+"=1", "EVALTEST_MODE=live", "EVALTEST_RUN_DIR="+p.runs)
 	} else {
 		p.Args = append(p.Args, "run", "--playbook", "p.yaml")
-		p.Env = append(p.Env, commandVariable+"=1")
 	}
 	require.NoError(t, p.Start())
 	t.Cleanup(func() {
@@ -94,6 +111,7 @@ func (p *program) searches(prefix string) bool {
 // hears nothing, and while a vast file that it left is searched. None of its processes lives on, and nothing is kept.
 func TestSignals(t *testing.T) {
 	t.Parallel()
+	doors := map[string]string{"command": command(t), "go test": ""}
 	moments := []struct {
 		name, line string
 		// wait waits for the moment, and returns what to look at in the end.
@@ -119,16 +137,16 @@ func TestSignals(t *testing.T) {
 	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
 		for _, m := range moments {
 			for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-				for _, door := range []string{"command", "go test"} {
+				for door, command := range doors {
 					t.Run(m.name+"/"+signal.String()+"/"+door, func(t *testing.T) {
-						s, suite := newScene(t), door == "go test"
+						s := newScene(t)
 						s.deaf(t, m.line)
-						p := s.program(t, properties.Kind, suite)
+						p := s.program(t, properties.Kind, command)
 						after := m.wait(t, p)
 						require.NoError(t, p.Process.Signal(signal))
 						_ = p.Wait()
 						said := p.said.String()
-						if suite {
+						if command == "" {
 							assert.Equal(t, 1, p.ProcessState.ExitCode(), said)
 							assert.Contains(t, said, signal.String()+" signal received")
 							assert.Contains(t, said, "signals/task/a: ERROR")
