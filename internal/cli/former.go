@@ -26,7 +26,7 @@ type former struct {
 	// over says that it has finished, with nothing left to run.
 	over bool
 	// results are the cases and variants that it has, of those that --only leaves; bad says that some are not well.
-	results [][2]string
+	results map[[2]string]bool
 	bad     bool
 }
 
@@ -54,14 +54,14 @@ func (a *App) former(root string, o runOptions, id string) (former, error) {
 		}
 		return former{}, err
 	}
-	f := former{options: o}
+	f := former{options: o, results: make(map[[2]string]bool)}
 	f.over = m.State == rundir.StateFinished && len(units) == len(m.Units) && len(jobs) == len(m.Jobs)
 	counts := make(tally)
 	for _, c := range m.Judge(units, jobs).Cases {
 		counts[c.Outcome]++
 		f.bad = f.bad || c.Outcome == result.Fail || c.Outcome == result.Error
 		if has(o.only, string(c.Outcome)) {
-			f.results = append(f.results, [2]string{c.Units[0].Case, c.Units[0].Variant})
+			f.results[[2]string{c.Units[0].Case, c.Units[0].Variant}] = true
 		}
 	}
 	if o.again != "" && len(f.results) == 0 {
@@ -96,17 +96,21 @@ func (f former) again(root string) string {
 func (o runOptions) choose(plan *plan.Plan, before former, cfg *engine.Config) error {
 	var ids []string
 	for _, u := range plan.Units {
-		if o.again == "" || slices.Contains(before.results, [2]string{u.Case.ID, u.Variant.ID}) {
+		if o.again == "" || before.results[[2]string{u.Case.ID, u.Variant.ID}] {
 			ids = append(ids, u.ID())
 		}
 	}
 	by := o.selection.String()
 	if o.again != "" {
-		for _, r := range before.results {
+		var gone []string
+		for r := range before.results {
 			if plan.Trials(r[0], r[1]) == nil {
-				return fmt.Errorf("run: --again %s: the playbook no longer has the unit %s/%s: choose others with "+
-					"--units, or run it anew", o.again, r[0], r[1])
+				gone = append(gone, r[0]+"/"+r[1])
 			}
+		}
+		if slices.Sort(gone); len(gone) > 0 {
+			return fmt.Errorf("run: --again %s: the playbook no longer has %s: run it anew, with --units if not all "+
+				"is wanted", o.again, some(gone))
 		}
 		cfg.Keep.Again = o.again
 		by = flagLine(append([]string{"--again", o.again, "--only", o.only}, o.selection.flags()...)...)

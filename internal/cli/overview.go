@@ -46,12 +46,7 @@ func summarise(w io.Writer, rep *report.Report, columns int, why bool) {
 
 // reason returns lines about a reason: how often it was said and where, what it says, of what.
 func reason(r report.Reason) []string {
-	head := fmt.Sprintf("%5d × %s", len(r.Of), r.Outcome)
-	for _, part := range []string{r.Check, r.Position} {
-		if part != "" {
-			head += "  " + part
-		}
-	}
+	head := strings.Join(listed(fmt.Sprintf("%5d × %s", len(r.Of), r.Outcome), r.Check, r.Position), "  ")
 	of := strings.Join(r.Of[:min(len(r.Of), shownResults)], ", ")
 	if more := len(r.Of) - shownResults; more > 0 {
 		of += fmt.Sprintf(" and %d more", more)

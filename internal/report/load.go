@@ -106,7 +106,7 @@ func (s source) report() (*Report, error) {
 			Need: m.Need, Judged: m.Evaluators, Again: m.Again,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
-		verdict: m.Judge(s.units, s.jobs), artifacts: s.artifacts,
+		artifacts: s.artifacts,
 	}
 	if s := m.Selection; s != nil {
 		rep.Run.Selection = &Selection{Units: len(m.Units), Of: s.Of, By: s.By, text: m.Selected()}
@@ -120,7 +120,7 @@ func (s source) report() (*Report, error) {
 	if err := s.fillUnits(rep); err != nil {
 		return nil, err
 	}
-	verdict := rep.verdict
+	verdict := m.Judge(s.units, s.jobs)
 	rep.Outcome, rep.Run.Problems = verdict.Outcome, verdict.Problems
 	var results, jobs Counts
 	rep.Results = make([]Result, len(verdict.Cases))

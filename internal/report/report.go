@@ -35,15 +35,11 @@ type Report struct {
 	// Units has all units of the manifest, in its order.
 	Units []Unit `json:"units"`
 
-	run     *rundir.Run
-	dir     string // of its files in the run's, with a slash, or empty
-	verdict result.Run
+	run *rundir.Run
+	dir string // of its files in the run's, with a slash, or empty
 	// artifacts reads what a unit left; only the page shows it.
 	artifacts func(*Unit) (artifacts, error)
 }
-
-// Verdict returns the verdict on the run, from which the report was made.
-func (rep *Report) Verdict() result.Run { return rep.verdict }
 
 // Run is what the manifest says about the run as a whole.
 type Run struct {
