@@ -38,7 +38,10 @@ const OriginImported = "imported"
 // Cassette is one recorded session.
 type Cassette struct {
 	// Path is the file that the cassette was read from, empty if there is none.
-	Path   string
+	Path string
+	// Sum is the checksum of all lines but the last of the file that the cassette was read from, or written to. Two
+	// recordings differ in it, even of the same behaviour: the header says when each was made.
+	Sum    string
 	Header Header
 	Turns  []Turn
 

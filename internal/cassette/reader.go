@@ -116,7 +116,7 @@ func (r *reading) end(number int, line []byte) (*Cassette, error) {
 			return nil, corruptf(0, "turn %d is malformed: %v", i+1, err)
 		}
 	}
-	want.Totals = totalsOf(r.Turns)
+	want.Totals, r.Sum = totalsOf(r.Turns), want.SHA256
 	if exact, err := appendJSON(nil, want); err != nil || !bytes.Equal(exact, line) {
 		return nil, corruptf(number, "the cassette was edited: its totals do not match its content")
 	}

@@ -13,6 +13,7 @@ import (
 
 // Write writes a cassette at path in a tree, or, if it is larger than 1 MiB, compressed at path.gz. It creates the
 // directory if needed. The file is replaced as a whole; on an error the old one stays. Times are kept in microseconds.
+// Write sets the cassette's Sum.
 func Write(tree disk.Tree, path string, c *Cassette) error {
 	f, err := pack(path, c)
 	if err != nil {
@@ -35,9 +36,11 @@ func pack(path string, c *Cassette) (packed, error) {
 	if err != nil {
 		return packed{}, fmt.Errorf("write cassette %s: %w", path, err)
 	}
-	if _, err := scan(bytes.NewReader(text), maxFile); err != nil {
+	back, err := scan(bytes.NewReader(text), maxFile)
+	if err != nil {
 		return packed{}, fmt.Errorf("write cassette: it could not be read back: %w", explain(err, path))
 	}
+	c.Sum = back.Sum
 	if len(text) <= maxPlain {
 		return packed{path, Compressed(path), text, text}, nil
 	}

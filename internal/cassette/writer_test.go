@@ -22,11 +22,12 @@ import (
 
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "er", "a.1.jsonl")
-	require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, sample()))
+	want := sample()
+	require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, want))
 	got, err := Read(path)
 	require.NoError(t, err)
-	want := sample()
 	want.Path = path
+	assert.Len(t, want.Sum, 64)
 	assert.Equal(t, want, got)
 	info, err := os.Stat(path)
 	require.NoError(t, err)

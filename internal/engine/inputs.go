@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 )
 
@@ -53,6 +54,25 @@ func (r *Runner) inputs(ctx context.Context) (map[string]string, error) {
 		all[r.fromRoot(r.source)] = t.Digest()
 	}
 	return all, err
+}
+
+// addDigests adds what is the same for all cases: the workspace, and the files by which they are judged.
+func (r *Runner) addDigests(m *rundir.Manifest) {
+	files, workspace := maps.Clone(m.Inputs), ""
+	if r.pb.Workspace.From != "" {
+		workspace = files[r.fromRoot(r.source)]
+		delete(files, r.fromRoot(r.source))
+	}
+	whole := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(whole, "%s\x00%s\n", name, files[name])
+	}
+	for _, c := range m.Cases {
+		c.Digests["judging files"] = fmt.Sprintf("%x", whole.Sum(nil))[:24]
+		if workspace != "" {
+			c.Digests["workspace"] = workspace
+		}
+	}
 }
 
 // addInput adds the digest of a file, once.

@@ -300,7 +300,7 @@ func (a *attempt) saveSession(ctx context.Context) error {
 	if err := cassette.Write(a.tape.tree, a.tape.path, c); err != nil {
 		return err
 	}
-	a.result.Session = a.tape.name()
+	a.result.Session, a.result.Recording = a.tape.name(), c.Sum
 	return nil
 }
 

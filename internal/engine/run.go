@@ -178,6 +178,7 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	if m.Inputs, err = r.inputs(ctx); err != nil {
 		return &InputError{err}
 	}
+	r.addDigests(&m)
 	for i, v := range m.Variants {
 		m.Variants[i].Env = env[v.ID]
 	}

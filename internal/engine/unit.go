@@ -380,6 +380,7 @@ func (a *attempt) openRecording() (session.Recording, error) {
 	if err != nil {
 		return session.Recording{}, fault.Advise(err, next)
 	}
+	a.result.Recording = a.tape.recorded.Sum
 	return session.Recording{Cassette: a.tape.recorded, Stale: a.tape.stale, Next: next}, nil
 }
 

@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -24,6 +27,9 @@ type Evaluator struct {
 	AfterSteps bool
 	// Config is what the [Kind] made of the other keys.
 	Config any
+	// Digest is of the entry's text, so that what two playbooks expect can be compared; empty if it is not in a
+	// playbook.
+	Digest string
 	// Position is where the evaluator's entry begins.
 	Position doc.Position
 }
@@ -67,6 +73,9 @@ func (ks Kinds) decode(e *Evaluator, n *doc.Node) {
 	}
 	if e.Type == "" {
 		return // reported
+	}
+	if text, err := json.Marshal(n.Value()); err == nil { // always, of what was read as YAML
+		e.Digest = fmt.Sprintf("%x", sha256.Sum256(text))
 	}
 	if n.Get("name") == nil {
 		e.Name = e.Type

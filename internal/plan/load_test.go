@@ -197,7 +197,7 @@ func TestEverything(t *testing.T) {
 	require.NoError(t, err)
 	want.Text, err = os.ReadFile(want.File)
 	require.NoError(t, err)
-	diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(call{}, "Args"),
+	diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(call{}, "Args"), noDigest,
 		cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() }))
 	if diff != "" {
 		t.Errorf("playbook (-want +got):\n%s", diff)
@@ -452,4 +452,23 @@ evaluators: [{type: k}]`),
 			require.Equal(t, filepath.Join(root, filepath.FromSlash(test.want)), pb.Evaluators[0].Config, test.why)
 		})
 	}
+}
+
+// noDigest leaves the digests of evaluators' texts to TestDigest.
+var noDigest = cmpopts.IgnoreFields(plan.Evaluator{}, "Digest")
+
+// TestDigest: an evaluator's digest is that of what its entry says, however it is written.
+func TestDigest(t *testing.T) {
+	digest := func(entry string) string {
+		p, err := plan.Parse("p.yaml", []byte("name: p\ntask: {prompt: x}\nvariants: {a: {agent: {kind: fake-acp}}}\n"+
+			"workflow: {jobs: {e: {strategy: {matrix: {variant: [a]}}, steps: "+
+			"[{uses: builtin:sdd-eval/acp.prompt}]}}}\nevaluators:\n  - "+entry+"\n"), kinds)
+		require.NoError(t, err)
+		require.NotEmpty(t, p.Evaluators[0].Digest)
+		return p.Evaluators[0].Digest
+	}
+	one := digest("{type: fake, mode: in_order, threshold: 0.5}")
+	require.Equal(t, one, digest("type: fake\n    threshold: 0.5 # of one\n    mode: in_order"))
+	require.NotEqual(t, one, digest("{type: fake, mode: in_order, threshold: 0.6}"))
+	require.NotEqual(t, one, digest("{type: fake, mode: exact, threshold: 0.5}"))
 }

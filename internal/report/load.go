@@ -114,7 +114,7 @@ func (s source) report() (*Report, error) {
 	for _, c := range m.Cases {
 		rep.Cases = append(rep.Cases, Case{
 			ID: c.ID, Title: c.Title, Prompts: c.Prompts, ExpectedOutcome: c.ExpectedOutcome,
-			ReferenceAnswer: c.ReferenceAnswer,
+			ReferenceAnswer: c.ReferenceAnswer, Digests: c.Digests,
 		})
 	}
 	if err := s.fillUnits(rep); err != nil {

@@ -90,6 +90,8 @@ type Case struct {
 	Prompts         []string `json:"prompts,omitempty"`
 	ExpectedOutcome string   `json:"expected_outcome,omitempty"`
 	ReferenceAnswer string   `json:"reference_answer,omitempty"`
+	// Digests are of what the case is, for comparisons: see [rundir.Case].
+	Digests map[string]string `json:"digests,omitempty"`
 }
 
 // Job is a job outside the matrix and how it ended.

@@ -96,6 +96,8 @@ type Unit struct {
 	Run *trajectory.Run `json:"-"`
 	// Session is the cassette's path, empty in live mode.
 	Session string `json:"session,omitempty"`
+	// Recording is the checksum of the cassette's content, empty if it was neither read nor written.
+	Recording string `json:"recording,omitempty"`
 	// Replayed says that the session came from the cassette.
 	Replayed bool `json:"replayed,omitempty"`
 	// Endpoint says what kind of model the agent used, "real" or "scripted"; empty if unknown.

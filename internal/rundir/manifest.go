@@ -3,6 +3,7 @@ package rundir
 import (
 	"cmp"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -119,6 +120,9 @@ type Case struct {
 	Prompts         []string `json:"prompts"`
 	ExpectedOutcome string   `json:"expected_outcome,omitempty"`
 	ReferenceAnswer string   `json:"reference_answer,omitempty"`
+	// Digests are of what the case is under all variants, by what that is: prompts, files, evaluators, workspace, and
+	// the files that judge. Where one differs, two runs have asked or judged something else.
+	Digests map[string]string `json:"digests,omitempty"`
 }
 
 // AIJudge says whether a model is asked to score the variants, and which.
@@ -359,8 +363,8 @@ func notThisVersion(path string, data []byte, err error) error {
 
 // ManifestOf returns the manifest for a plan. The caller must add the id, the time, the mode, the playbook's path and
 // the names of variables.
-func ManifestOf(plan *plan.Plan) Manifest {
-	pb := plan.Playbook
+func ManifestOf(planned *plan.Plan) Manifest {
+	pb := planned.Playbook
 	m := Manifest{
 		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
 		Judges:  make(map[string][]string),
@@ -377,22 +381,27 @@ func ManifestOf(plan *plan.Plan) Manifest {
 			Model: v.Agent.Model, Mode: v.Agent.Mode,
 		})
 	}
-	for _, c := range plan.Cases() {
+	for _, c := range planned.Cases() {
 		title := c.ID
 		if pb.Task != nil && pb.Task.Title != "" {
 			title = pb.Task.Title
 		}
 		m.Cases = append(m.Cases, Case{
-			ID: c.ID, Title: title, Variants: variantIDs(plan.Variants(c)), Prompts: c.Prompts,
+			ID: c.ID, Title: title, Variants: variantIDs(planned.Variants(c)), Prompts: c.Prompts,
 			ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
 		})
 	}
-	for _, u := range plan.Units {
+	evaluators := make(map[string][]plan.Evaluator) // the same under all variants
+	for _, u := range planned.Units {
+		evaluators[u.Case.ID] = u.Evaluators
 		m.Units = append(m.Units, u.ID())
 		m.Evaluators = m.Evaluators || len(u.Evaluators) > 0
-		m.Judges[u.Case.ID] = namesOf(u.Evaluators) // the same under all variants
+		m.Judges[u.Case.ID] = namesOf(u.Evaluators)
 	}
-	for _, j := range slices.Concat(plan.Before(), plan.After()) {
+	for i, c := range planned.Cases() {
+		m.Cases[i].Digests = digestsOf(c, evaluators[c.ID])
+	}
+	for _, j := range slices.Concat(planned.Before(), planned.After()) {
 		m.Jobs = append(m.Jobs, j.ID)
 	}
 	return m
@@ -404,6 +413,26 @@ func variantIDs(variants []plan.Variant) []string {
 		ids[i] = v.ID
 	}
 	return ids
+}
+
+// digestsOf returns the digests of a case that follow from the plan alone.
+func digestsOf(c plan.Case, evaluators []plan.Evaluator) map[string]string {
+	judged := []any{c.ExpectedOutcome, c.ReferenceAnswer, c.ExpectedMessages}
+	for _, e := range evaluators {
+		judged = append(judged, e.Name, e.Digest)
+	}
+	return map[string]string{
+		"prompts": digestOf(c.Prompts), "files": digestOf(c.Files), "evaluators": digestOf(judged),
+	}
+}
+
+// digestOf returns a short digest of a value that JSON can hold.
+func digestOf(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("rundir: digest of %T: %v", v, err)) // it was read from YAML, or is text
+	}
+	return digest(text)[:31]
 }
 
 func namesOf(evaluators []plan.Evaluator) []string {

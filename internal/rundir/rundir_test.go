@@ -3,9 +3,11 @@ package rundir
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -289,6 +291,14 @@ workflow:
 	require.Len(t, m.Units, 8)
 	require.True(t, m.Evaluators, "one case has some")
 	require.Equal(t, map[string][]string{"one": {"e"}, "two": {}}, m.Judges)
+	for i := range m.Cases {
+		require.Equal(t, []string{"evaluators", "files", "prompts"}, slices.Sorted(maps.Keys(m.Cases[i].Digests)))
+	}
+	require.NotEqual(t, m.Cases[0].Digests["prompts"], m.Cases[1].Digests["prompts"])
+	require.Equal(t, m.Cases[0].Digests["files"], m.Cases[1].Digests["files"], "none")
+	for i := range m.Cases {
+		m.Cases[i].Digests = nil
+	}
 	require.Equal(t, []Case{
 		{ID: "one", Title: "one", Variants: []string{"v", "w"}, Prompts: []string{"p"}},
 		{
@@ -314,8 +324,9 @@ func TestManifestOfTask(t *testing.T) {
 		require.NoError(t, err)
 		p, err := pb.Plan()
 		require.NoError(t, err)
-		require.Equal(t, []Case{{ID: "task", Title: want, Variants: []string{"v"}, Prompts: []string{"p"}}},
-			ManifestOf(p).Cases)
+		m := ManifestOf(p)
+		m.Cases[0].Digests = nil
+		require.Equal(t, []Case{{ID: "task", Title: want, Variants: []string{"v"}, Prompts: []string{"p"}}}, m.Cases)
 		require.False(t, ManifestOf(p).Evaluators)
 	}
 }

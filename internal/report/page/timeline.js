@@ -2,7 +2,8 @@ const longText = 600; // characters of a text that is folded at first
 
 /** What the agent did, turn by turn. */
 function timeline(run) {
-  const ends = endsOf(run.events);
+  const ends = new Map();
+  for (const e of run.events) if (e.event === 'tool_result' && !ends.has(e.id)) ends.set(e.id, e);
   const asked = new Map();
   for (const e of run.events) if (e.event === 'tool_call') asked.set(e.id, e);
   const turns = new Map();
@@ -25,13 +26,6 @@ function timeline(run) {
       h('ol', { class: 'events' }, events.map((e) => eventView(e, ends, asked)).filter(Boolean)),
     );
   });
-}
-
-/** The results of tool calls, by the calls' ids. */
-function endsOf(events) {
-  const ends = new Map();
-  for (const e of events) if (e.event === 'tool_result' && !ends.has(e.id)) ends.set(e.id, e);
-  return ends;
 }
 
 const usage = (u) => (u && known(u.total) ? `, ${short(u.total)} tokens` : '');
@@ -106,7 +100,7 @@ function eventView(e, ends, asked) {
 
 /** Text that somebody wrote; a long one is folded behind its beginning. */
 function words(cls, who, text = '') {
-  const body = () => h('div', { class: `words ${cls}` }, cls === 'prompt' ? text : markdown(text));
+  const body = () => h('div', { class: `words ${cls}` }, text);
   if (text.length <= longText) return [h('span', { class: 'who' }, who), body()];
   const head = `${text.slice(0, 160).replaceAll('\n', ' ')}…`;
   return folded([h('span', { class: 'who' }, who), h('span', { class: 'words head' }, head)], body, {

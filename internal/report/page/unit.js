@@ -21,27 +21,23 @@ async function readUnit(i) {
   return detail;
 }
 
-/** Opens a unit's page. */
-async function openUnit(id) {
-  const i = app.index.units.findIndex((u) => u.id === id);
-  if (i < 0) throw new Error(`There is no unit ${id} in this run.`);
-  const detail = await readUnit(i);
-  const neighbour = (step) => {
-    const to = app.list.neighbour(id, step);
-    return to && hash({ unit: to });
-  };
-  return () => unitView(app.index.units[i], detail, { before: neighbour(-1), after: neighbour(1) });
-}
-
+/** Shows one unit; neighbours are the ids of those before and after it. */
 function unitView(unit, detail, neighbours) {
   const result = detail?.result;
   const sections = result ? unitSections(detail, result) : [];
-  byId('unit').replaceChildren(
-    crumbs(
-      'unit',
-      neighbours,
-      app.index.variants.length > 1 &&
-        h('a', { class: 'button', href: hash({ compare: unit.case, trial: unit.trial }) }, 'Compare variants'),
+  const main = byId('unit');
+  const link = (id, text, label) =>
+    id
+      ? h('a', { class: 'button', href: hash({ unit: id }), 'aria-label': label }, text)
+      : h('span', { class: 'button off' }, text);
+  main.replaceChildren(
+    h(
+      'nav',
+      { class: 'crumbs', 'aria-label': 'Units' },
+      h('a', { href: hash(app.list.filter), class: 'button' }, '← All units'),
+      h('span', { class: 'push' }),
+      link(neighbours.before, '‹ Previous', 'Previous unit'),
+      link(neighbours.after, 'Next ›', 'Next unit'),
     ),
     h(
       'div',
