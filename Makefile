@@ -107,6 +107,10 @@ record: agents runtimes ## Record the cassettes of ./evals anew with the real ag
 	  $(GO) run ./internal/testkit/modelserver/with-model -scripts fixtures/models -- \
 	  env EVALTEST_MODE=record EVAL_LLM_JUDGE=1 $(GO) test ./evals/... -count=1 -v
 
+.PHONY: simulate
+simulate: ## Print how often `sdd-eval compare` is wrong, and how often it sees what is so: 4 minutes; docs/decisions.md has it.
+	$(GO) run ./internal/testkit/simulate
+
 .PHONY: bench
 bench: ## Run the benchmarks of parts.
 	$(GO) test -run '^$$' -bench . -benchmem ./...

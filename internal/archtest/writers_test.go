@@ -67,6 +67,7 @@ var writers = []writer{
 	{"internal/testkit/hostile", nil, "an agent for tests, which tries to get out"},
 	{"internal/testkit/mcpagent", nil, "an agent for tests, with its server"},
 	{"internal/testkit/mutants", nil, "a command for developers, in a directory of its own"},
+	{"internal/testkit/simulate", nil, "figures, for developers"},
 	{"internal/testkit/benchtable", nil, "a command for developers, in a directory of its own"},
 	{"internal/testkit/usermodule", nil, "our own texts, for tests"},
 	{"internal/testkit/golden", nil, "golden files of our tests"},

@@ -51,7 +51,7 @@ type action func(ctx context.Context, args []string) error
 func commands() []command {
 	return []command{
 		initCommand(), validateCommand(), lintCommand(), runCommand(), reportCommand(), importHumanCommand(),
-		listCommand(), showCommand(), cleanCommand(), doctorCommand(),
+		listCommand(), showCommand(), compareCommand(), blessCommand(), cleanCommand(), doctorCommand(),
 		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(),
 		cassetteMigrateCommand(), cassetteImportCommand(), cassetteExportCommand(),
 		hookInstallCommand(), hookUninstallCommand(), hookPreCommand(), hookPostCommand(), hookFailureCommand(),

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -34,16 +35,24 @@ func (a *App) openRun(rootFlag, id string) (*rundir.Run, error) {
 	return rundir.Open(root, id, a.secrets)
 }
 
-// findRun returns the id of the run that a person means: id is a whole id, the beginning of only one, or "latest".
+// findRun returns the id of the run that a person means: id is a whole id, the beginning of only one, "latest", or
+// "latest~1", the one before that, and so on.
 func findRun(root, id string) (string, error) {
 	runs, err := rundir.List(root)
 	if err != nil {
 		return "", err
 	}
 	var found []string
+	back := 0
+	if after, ok := strings.CutPrefix(id, latest+"~"); ok {
+		if back, err = strconv.Atoi(after); err != nil || back < 0 || back >= len(runs) {
+			return "", usageError("%s: there are %s", id, count(len(runs), "run")).hint("sdd-eval list")
+		}
+		id = latest
+	}
 	for i, r := range runs {
 		switch {
-		case r.ID == id, id == latest && i == 0:
+		case r.ID == id, id == latest && i == back:
 			return r.ID, nil
 		case strings.HasPrefix(r.ID, id):
 			found = append(found, r.ID)

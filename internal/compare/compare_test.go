@@ -1,0 +1,186 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/stats"
+)
+
+// arm returns an arm of cases: a letter is a trial that passed, failed, ended in an error or was skipped.
+func arm(name, cases string) Arm {
+	a := Arm{Name: name}
+	for i, trials := range strings.Fields(cases) {
+		c := Case{ID: fmt.Sprintf("shop/c%02d", i+1), Digests: map[string]string{"prompts": "1", "evaluators": "2"}}
+		for _, letter := range trials {
+			c.Trials = append(c.Trials, Trial{Outcome: map[rune]result.Outcome{
+				'p': result.Pass, 'f': result.Fail, 'e': result.Error, 's': result.Skip, 'n': result.NotRun,
+			}[letter]})
+		}
+		a.Cases = append(a.Cases, c)
+	}
+	return a
+}
+
+var suite = Rule{Scope: Suite, Alpha: .05, Margin: .05}
+
+// TestCompare: what people read of comparisons, and the verdict of the swapped one.
+func TestCompare(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		base, head     string
+		change         func(base, head *Arm)
+		rule           Rule
+		verdict, swaps Verdict
+	}{
+		{name: "worse", base: times(20, "ppp"), head: times(14, "ppp ") + times(6, "fff"), verdict: Worse,
+			swaps: Better},
+		{name: "all equal", base: times(20, "ppf"), head: times(20, "ppf"), verdict: Inconclusive, swaps: Inconclusive},
+		{name: "all different", base: times(20, "p"), head: times(20, "f"), verdict: Worse, swaps: Better},
+		{name: "one case", base: "pppppppppp", head: "ffffffffff", verdict: Worse, swaps: Better},
+		{name: "one case, one trial", base: "p", head: "f", verdict: Inconclusive, swaps: Inconclusive},
+		{
+			name: "a small loss", base: times(300, "pppppppppp"), head: times(270, "pppppppppp ") + times(30,
+				"pppppppppf "),
+			verdict: NotWorse, swaps: Better,
+		},
+		{name: "enough trials", base: times(100, "pppppppppf"), head: times(100, "pppppppppf"), verdict: NotWorse,
+			swaps: NotWorse},
+		{name: "an error", base: times(9, "ppf ") + "ppe", head: times(10, "ppf"), verdict: Inconclusive,
+			swaps: Inconclusive},
+		{name: "errors in one arm", base: times(20, "ppp"), head: times(11, "ppp ") + times(9, "ppe "),
+			verdict: Invalid, swaps: Invalid},
+		{name: "missing differs", base: times(40, "ppp"), head: times(34, "ppp ") + times(6, "ppn "),
+			verdict: Invalid, swaps: Invalid},
+		{name: "no verdict", base: "eee", head: "ppp", verdict: Invalid, swaps: Invalid},
+		{
+			name: "an edited case", base: times(20, "ppp"), head: times(20, "ppp"), verdict: Inconclusive,
+			swaps: Inconclusive,
+			change: func(_, head *Arm) {
+				head.Cases[3].Digests = map[string]string{"prompts": "1", "evaluators": "3", "workspace": "4"}
+				head.Cases = append(head.Cases[:7], head.Cases[8:]...)
+				head.Cases = append(head.Cases, Case{ID: "shop/new", Trials: head.Cases[0].Trials})
+			},
+		},
+		{
+			name: "one session twice", base: times(5, "p"), head: times(5, "p"), verdict: Invalid, swaps: Invalid,
+			change: func(base, head *Arm) {
+				base.Cases[2].Trials[0].Session, head.Cases[2].Trials[0].Session = "sha256:1", "sha256:1"
+			},
+		},
+		{
+			name: "a population", base: times(20, "ppp"), head: times(14, "ppp ") + times(6, "fff"),
+			rule: Rule{Scope: Population, Alpha: .05, Margin: .05}, verdict: Worse, swaps: Better,
+		},
+		{
+			name: "few clusters", base: times(20, "ppp"), head: times(14, "ppp ") + times(6, "fff"),
+			rule: Rule{Scope: Population, Alpha: .05, Margin: .05}, verdict: Invalid, swaps: Invalid,
+			change: func(base, _ *Arm) {
+				for i := range base.Cases {
+					base.Cases[i].Cluster = fmt.Sprint("repository ", i%4)
+				}
+			},
+		},
+		{
+			name: "all figures", base: times(10, "ppf"), head: times(10, "ppp"), verdict: Better, swaps: Worse,
+			change: func(base, head *Arm) { used(base, 1); used(head, 1.5) },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base, head := arm("20260302-101500-shop-k3v9qa:claude", tt.base),
+				arm("20260303-101500-shop-x1b2c3:claude", tt.head)
+			if tt.change != nil {
+				tt.change(&base, &head)
+			}
+			if tt.rule == (Rule{}) {
+				tt.rule = suite
+			}
+			c := tt.rule.Compare(base, head)
+			assert.Equal(t, tt.verdict, c.Verdict)
+			data, err := json.MarshalIndent(c, "", "  ")
+			require.NoError(t, err)
+			golden(t, tt.name, c.Text()+"\n-- json --\n"+string(data)+"\n")
+			back := tt.rule.Compare(head, base)
+			assert.Equal(t, tt.swaps, back.Verdict, "swapped")
+			assert.InDelta(t, float64(c.Delta)+1, 1-float64(back.Delta), 1e-12)
+		})
+	}
+}
+
+func times(n int, cases string) string { return strings.Repeat(cases+" ", n) }
+
+// used gives the trials of an arm figures.
+func used(a *Arm, factor float64) {
+	for i := range a.Cases {
+		for j := range a.Cases[i].Trials {
+			t := &a.Cases[i].Trials[j]
+			cost, tokens, seconds, score := factor*(.01+float64(i)/1000), factor*1000, factor*float64(20+j), .5*factor
+			t.CostUSD, t.Tokens, t.Seconds, t.Score = &cost, &tokens, &seconds, &score
+			t.Evaluators = map[string]result.Outcome{"files": result.Pass, "answer": t.Outcome}
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", strings.NewReplacer(" ", "_", ",", "").Replace(name)+".golden")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}
+
+// TestSwapped: swapping base and head swaps better and worse, and turns the interval round, whatever the results are.
+func TestSwapped(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	turned := map[Verdict]Verdict{Better: Worse, Worse: Better, Inconclusive: Inconclusive, NotWorse: NotWorse}
+	seen := make(map[Verdict]int)
+	for range 300 {
+		pairs := make([]stats.Pair, 1+random.IntN(30))
+		n, m, rate := 1+random.IntN(10), 1+random.IntN(10), random.Float64()
+		for i := range pairs {
+			pairs[i].Base.Trials, pairs[i].Head.Trials = n, m
+			for range n {
+				pairs[i].Base.Passed += random.IntN(2)
+			}
+			for range m {
+				if random.Float64() < rate {
+					pairs[i].Head.Passed++
+				}
+			}
+		}
+		swapped := make([]stats.Pair, len(pairs))
+		for i, p := range pairs {
+			swapped[i] = stats.Pair{Base: p.Head, Head: p.Base}
+		}
+		rule := Rule{Scope: Suite, Alpha: .05, Margin: -2} // no loss is below it: it is of losses alone
+		d, back := rule.Decide(pairs, nil), rule.Decide(swapped, nil)
+		seen[d.Verdict]++
+		require.Equal(t, turned[d.Verdict], back.Verdict, pairs)
+		require.InDelta(t, d.P, back.P, 1e-9)
+		require.InDelta(t, d.Interval.Low, -back.Interval.High, 1e-9, pairs)
+	}
+	assert.Greater(t, min(seen[Better], seen[Worse], seen[Inconclusive]), 20, seen)
+}
+
+// BenchmarkCompare compares two runs of 5,000 units each, with all figures.
+func BenchmarkCompare(b *testing.B) {
+	base, head := arm("base", times(1000, "ppfpp")), arm("head", times(1000, "ppfpf"))
+	used(&base, 1)
+	used(&head, 1.1)
+	for b.Loop() {
+		suite.Compare(base, head)
+	}
+}
