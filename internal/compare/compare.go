@@ -212,8 +212,10 @@ func bounds(pairs []pair) *Range {
 
 // summary sums up the cases of an arm.
 func summary(name string, cases []Case) Summary {
-	s := Summary{Name: name, Rate: Number(math.NaN()), Interval: rangeOf(stats.Interval{Low: math.NaN(),
-		High: math.NaN()})}
+	s := Summary{Name: name, Rate: Number(math.NaN()), Interval: rangeOf(stats.Interval{
+		Low:  math.NaN(),
+		High: math.NaN(),
+	})}
 	var rates []float64
 	var all stats.Count
 	least := math.MaxInt

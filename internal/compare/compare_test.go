@@ -42,8 +42,10 @@ func TestCompare(t *testing.T) {
 		rule           Rule
 		verdict, swaps Verdict
 	}{
-		{name: "worse", base: times(20, "ppp"), head: times(14, "ppp ") + times(6, "fff"), verdict: Worse,
-			swaps: Better},
+		{
+			name: "worse", base: times(20, "ppp"), head: times(14, "ppp ") + times(6, "fff"), verdict: Worse,
+			swaps: Better,
+		},
 		{name: "all equal", base: times(20, "ppf"), head: times(20, "ppf"), verdict: Inconclusive, swaps: Inconclusive},
 		{name: "all different", base: times(20, "p"), head: times(20, "f"), verdict: Worse, swaps: Better},
 		{name: "one case", base: "pppppppppp", head: "ffffffffff", verdict: Worse, swaps: Better},
@@ -53,14 +55,22 @@ func TestCompare(t *testing.T) {
 				"pppppppppf "),
 			verdict: NotWorse, swaps: Better,
 		},
-		{name: "enough trials", base: times(100, "pppppppppf"), head: times(100, "pppppppppf"), verdict: NotWorse,
-			swaps: NotWorse},
-		{name: "an error", base: times(9, "ppf ") + "ppe", head: times(10, "ppf"), verdict: Inconclusive,
-			swaps: Inconclusive},
-		{name: "errors in one arm", base: times(20, "ppp"), head: times(11, "ppp ") + times(9, "ppe "),
-			verdict: Invalid, swaps: Invalid},
-		{name: "missing differs", base: times(40, "ppp"), head: times(34, "ppp ") + times(6, "ppn "),
-			verdict: Invalid, swaps: Invalid},
+		{
+			name: "enough trials", base: times(100, "pppppppppf"), head: times(100, "pppppppppf"), verdict: NotWorse,
+			swaps: NotWorse,
+		},
+		{
+			name: "an error", base: times(9, "ppf ") + "ppe", head: times(10, "ppf"), verdict: Inconclusive,
+			swaps: Inconclusive,
+		},
+		{
+			name: "errors in one arm", base: times(20, "ppp"), head: times(11, "ppp ") + times(9, "ppe "),
+			verdict: Invalid, swaps: Invalid,
+		},
+		{
+			name: "missing differs", base: times(40, "ppp"), head: times(34, "ppp ") + times(6, "ppn "),
+			verdict: Invalid, swaps: Invalid,
+		},
 		{name: "no verdict", base: "eee", head: "ppp", verdict: Invalid, swaps: Invalid},
 		{
 			name: "an edited case", base: times(20, "ppp"), head: times(20, "ppp"), verdict: Inconclusive,

@@ -12,8 +12,13 @@ func TestSeveral(t *testing.T) {
 	one := suite.CompareAll([]Arms{{base, head}})
 	assert.Equal(t, Worse, one[0].Verdict)
 	assert.Nil(t, one[0].Adjusted)
-	many := suite.CompareAll([]Arms{{base, head}, {base, base}, {base, arm("head", times(10, "e"))}, {base, head},
-		{base, head}})
+	many := suite.CompareAll([]Arms{
+		{base, head},
+		{base, base},
+		{base, arm("head", times(10, "e"))},
+		{base, head},
+		{base, head},
+	})
 	assert.Equal(t, Inconclusive, many[0].Verdict)
 	assert.Contains(t, many[0].Text(), "adjusted for 4 comparisons, is not below 0.05")
 	assert.Equal(t, Invalid, many[2].Verdict, "which is none of them")

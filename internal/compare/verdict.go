@@ -65,8 +65,10 @@ const MinClusters = 5
 // Decide compares the pass rates of cases in two arms. clusters has the cluster of each, or is nil: then each is its
 // own. A population of fewer than [MinClusters] is invalid.
 func (r Rule) Decide(pairs []stats.Pair, clusters []string) Decision {
-	d := Decision{Verdict: Invalid, Delta: stats.Difference(pairs), P: math.NaN(), Exact: math.NaN(),
-		Loss: math.NaN(), Interval: stats.Interval{Low: math.NaN(), High: math.NaN()}}
+	d := Decision{
+		Verdict: Invalid, Delta: stats.Difference(pairs), P: math.NaN(), Exact: math.NaN(),
+		Loss: math.NaN(), Interval: stats.Interval{Low: math.NaN(), High: math.NaN()},
+	}
 	switch r.Scope {
 	case Suite:
 		if len(pairs) == 0 {

@@ -20,17 +20,18 @@ type oracle struct {
 }
 
 func (o *oracle) ask(name string, args [][]float64, want ...float64) {
-	line := name
+	var line strings.Builder
+	line.WriteString(name)
 	for _, values := range args {
-		line += " "
+		line.WriteString(" ")
 		for i, v := range values {
 			if i > 0 {
-				line += ","
+				line.WriteString(",")
 			}
-			line += strconv.FormatFloat(v, 'g', -1, 64)
+			line.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
 		}
 	}
-	o.lines, o.want = append(o.lines, line), append(o.want, want)
+	o.lines, o.want = append(o.lines, line.String()), append(o.want, want)
 }
 
 // TestAgainstR holds every figure that base R has, too, to R's, on random cases: easy and hard ones, with equally many
@@ -61,8 +62,10 @@ func TestAgainstR(t *testing.T) {
 			o.ask("stratified", columns, i.Low, i.High)
 		}
 		a, b := cases[0].Base, cases[1].Head
-		o.ask("fisher", [][]float64{{float64(a.Passed), float64(a.Trials - a.Passed),
-			float64(b.Passed), float64(b.Trials - b.Passed)}}, Fisher(a, b))
+		o.ask("fisher", [][]float64{{
+			float64(a.Passed), float64(a.Trials - a.Passed),
+			float64(b.Passed), float64(b.Trials - b.Passed),
+		}}, Fisher(a, b))
 		c := Count{random.IntN(30), 30}
 		i := c.Wilson(.95)
 		o.ask("wilson", [][]float64{{float64(c.Passed), float64(c.Trials)}}, i.Low, i.High)

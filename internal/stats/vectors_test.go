@@ -51,7 +51,8 @@ func airline(t *testing.T) (counts []Count, want struct {
 	All       map[string]float64 `json:"pass_hat_k"`
 	Any       map[string]float64 `json:"pass_at_k"`
 	Error     float64            `json:"se_clustered_C_over_C_minus_1"`
-}) {
+},
+) {
 	data, err := os.ReadFile("testdata/tau_airline_gpt4o.json")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &want))

@@ -26,8 +26,10 @@ func main() {
 			"worse by D has all of them times 1 - D/mean. %d repetitions a cell. In percent.\n\n", *times)
 	fmt.Fprintln(w, "## The same agent in both arms: how often a change is called")
 	fmt.Fprintln(w)
-	fmt.Fprintln(w, strings.Join(append([]string{"| cases × trials, rates | sdd-eval compare", "exact test", "interval",
-		"clustered t"}, names(naive)...), " | ")+" | interval holds Δ |")
+	fmt.Fprintln(w, strings.Join(append([]string{
+		"| cases × trials, rates | sdd-eval compare", "exact test", "interval",
+		"clustered t",
+	}, names(naive)...), " | ")+" | interval holds Δ |")
 	fmt.Fprintln(w, "|---|"+strings.Repeat("---|", 5+len(naive)))
 	for _, rates := range []beta{{1.6, .4}, {3.8, .2}, {.8, .4}} {
 		for _, cases := range []int{3, 5, 10, 20, 50} {
@@ -51,8 +53,12 @@ func main() {
 	fmt.Fprintln(w, "\n## The same agent in both arms, margin 0.05: how often `not_worse` is reached")
 	fmt.Fprintln(w, "\n| cases × trials, rates | not_worse |")
 	fmt.Fprintln(w, "|---|---|")
-	for _, c := range []cell{{20, 3, beta{1.6, .4}, 0}, {20, 10, beta{1.6, .4}, 0}, {50, 10, beta{1.6, .4}, 0}, {100,
-		10, beta{1.6, .4}, 0}} {
+	for _, c := range []cell{{20, 3, beta{1.6, .4}, 0}, {20, 10, beta{1.6, .4}, 0}, {50, 10, beta{1.6, .4}, 0}, {
+		100,
+		10,
+		beta{1.6, .4},
+		0,
+	}} {
 		r := c.simulate(*times)
 		fmt.Fprintf(w, "| %s | %.1f |\n", c, r.share(r.notWorse))
 	}
@@ -115,12 +121,13 @@ type outcome struct {
 func (o outcome) share(n int) float64 { return 100 * float64(n) / float64(o.times) }
 
 func (o outcome) falseAlarms() string {
-	line := fmt.Sprintf("| %s | %.1f | %.1f | %.1f | %.1f", o.cell, o.share(o.called), o.share(o.exact),
+	var line strings.Builder
+	fmt.Fprintf(&line, "| %s | %.1f | %.1f | %.1f | %.1f", o.cell, o.share(o.called), o.share(o.exact),
 		o.share(o.outside), o.share(o.clustered))
 	for _, n := range o.gates {
-		line += fmt.Sprintf(" | %.1f", o.share(n))
+		fmt.Fprintf(&line, " | %.1f", o.share(n))
 	}
-	return line + fmt.Sprintf(" | %.1f |", 100*o.holds)
+	return line.String() + fmt.Sprintf(" | %.1f |", 100*o.holds)
 }
 
 func (o outcome) power() string {
