@@ -3,6 +3,7 @@
 package usermodule
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,13 +28,14 @@ func Write(dir, root, name string, tools ...string) error {
 		return err
 	}
 	parts := regexp.MustCompile(`(?ms)^go \S+\n|^require \(.*?^\)\n`).FindAllString(string(gomod), -1)
-	text := "module " + name + "\n\n" + strings.Join(parts, "\n") + "\nrequire " + own + " v0.0.0\n\nreplace " + own +
-		" => " + root + "\n"
+	var text strings.Builder
+	fmt.Fprintf(&text, "module %s\n\n%s\nrequire %[3]s v0.0.0\n\nreplace %[3]s => %s\n",
+		name, strings.Join(parts, "\n"), own, root)
 	paths := map[string]string{"sdd-eval": own + "/cmd/sdd-eval", "gotestsum": "gotest.tools/gotestsum"}
 	for _, tool := range tools {
-		text += "\ntool " + paths[tool] + "\n"
+		fmt.Fprintf(&text, "\ntool %s\n", paths[tool])
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text.String()), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)
