@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,4 +25,26 @@ func TestBuildsKey(t *testing.T) {
 		require.NotEqual(t, key, buildsKey(other, "go test"), other)
 	}
 	require.NotEqual(t, key, buildsKey([]string{"GOFLAGS=-race", "CGO_ENABLED=0"}, "go build"))
+}
+
+// TestCompiledMuch: a step that compiles what the user's cache could have is told how to spare that.
+func TestCompiledMuch(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, ".cache", "go-build")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	for i := range manyPackages - 1 {
+		write(fmt.Sprintf("%02d-d", i), "!<arch>\nof a package")
+	}
+	write("text-d", "no archive")
+	write("cut-d", "!<arch>")
+	write("action-a", "!<arch>\n")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir-d"), 0o755))
+	command := []string{"go", "test", "-race", "-v", "--tags=x", "./..."}
+	require.Empty(t, compiledMuch(home, command))
+	write("more-d", "!<arch>\n")
+	require.Contains(t, compiledMuch(home, command), "compiled 50 packages")
+	require.Contains(t, compiledMuch(home, command), ": go build -race --tags=x std")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -159,6 +160,7 @@ func TestLeftBefore(t *testing.T) {
 	done, err := runner.Run(t.Context(), sunk)
 	require.NoError(t, err)
 	require.Equal(t, result.Pass, sunk.units[0].Outcome, sunk.units[0].Reason)
+	require.NotContains(t, sunk.notes, "")
 	require.NoDirExists(t, filepath.Join(filesOf(t, root, done, unit).Workspace, "left"))
 }
 
@@ -293,4 +295,37 @@ func TestGreet(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err = greet(func(c *engine.Config) { c.Sandbox, c.TempDir = string(confine.Bwrap), filepath.Join(temp, "none") })
 	require.ErrorAs(t, err, new(*confine.UnavailableError))
+}
+
+// TestRequired: a run whose sandbox lacks what is required does not begin, whoever requires it.
+func TestRequired(t *testing.T) {
+	required := string(confine.Sockets)
+	for who, text := range map[string]string{
+		"bench.yaml:4: sandbox.require": strings.Replace(wholePlaybook, "[sh]}", "[sh], require: ["+required+"]}", 1),
+		"EVALTEST_SANDBOX_REQUIRE":      wholePlaybook,
+	} {
+		runner, _ := newRunner(t, project(t, nil), text, engine.Live, unconfined, func(c *engine.Config) {
+			if text == wholePlaybook {
+				c.SandboxRequire = []string{required}
+			}
+		})
+		sunk := new(sink)
+		_, err := runner.Run(t.Context(), sunk)
+		unmet, ok := errors.AsType[*engine.UnmetError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, who, unmet.Who)
+		require.Contains(t, fault.Advice(err), "install bubblewrap")
+		require.Empty(t, sunk.units)
+	}
+}
+
+// TestOurOwn: an agent does not see what we keep for go test in the project.
+func TestOurOwn(t *testing.T) {
+	root := project(t, map[string]string{".evaltest/never-cached": ""})
+	text := benchPlaybook + "  - {name: own, type: files, expect: [{path: stock.txt, exists: false}, " +
+		"{path: src/stock.txt, exists: true}, {path: .evaltest, exists: false}]}\nworkspace: {from: .}\n"
+	text = strings.Replace(text, "  - {type: tool_trajectory", "  - {required: false, type: tool_trajectory", 1)
+	runner, unit := newRunner(t, root, text, engine.Live, unconfined)
+	u := runner.Unit(t.Context(), unit, io.Discard)
+	require.Equal(t, result.Pass, u.Outcome, judged(u))
 }
