@@ -9,7 +9,7 @@ RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin
 # Tests that need those programs. `make test` leaves them out; `make test-live` runs them, in their packages.
 LIVE      := ^TestReal|^TestGemini$$/^gemini-cli$$|^TestEvals$$/^judges-(bun|deno|tsx)$$
 # Long tests of processes, which know nothing of another round in the process that starts them.
-ONCE      := ^Test(AsUser|Faces|FalseGreen|GoTestCache|HelperIsBuilt|Hogs|Inits|Scenarios|Script|Tutorial)$$
+ONCE      := ^Test(AsUser|Faces|FalseGreen|GoTestCache|HelperIsBuilt|Hogs|Inits|Install|Scenarios|Script|Tutorial)$$
 # The packages that have tests with a prefix.
 having     = $(addprefix ./,$(sort $(dir $(or $(shell git grep -l '^func $(1)' -- '*_test.go'),$(error git finds no test with the prefix $(1))))))
 # The packages that decide what is green; docs/mutants.md has their figures.

@@ -80,14 +80,14 @@ func readTexts(read func() (*Cassette, error), texts map[int]*string) error {
 	})
 }
 
-// behaviour visits the lines of a cassette without its times, sandbox and checksums.
+// behaviour visits the lines of a cassette without its times, sandbox, our version and checksums.
 func behaviour(read func() (*Cassette, error), visit func(line []byte)) error {
 	c, err := read()
 	if err != nil {
 		return err
 	}
 	shown := *c
-	shown.Header.RecordedAt, shown.Header.Sandbox = time.Time{}, ""
+	shown.Header.RecordedAt, shown.Header.Sandbox, shown.Header.ClientVersion = time.Time{}, "", ""
 	if err := eachLine(&shown, visit); err != nil {
 		return fmt.Errorf("compare cassettes: %w", err)
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // Version is the version of this module, told to agents and kept in cassettes.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // Config says how a plan is run.
 type Config struct {
