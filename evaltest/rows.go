@@ -110,8 +110,12 @@ func decodeRow[In, Want any](r record, dir string, row *Row[In, Want]) error {
 		v        any
 		required bool
 	}{
-		{keyID, &row.ID, true}, {keyName, &row.Name, false}, {keyInput, &row.Input, true},
-		{keyMetadata, &row.Metadata, false}, {keyExpected, &row.Expected, false}, {keyExpectedFile, &file, false},
+		{keyID, &row.ID, true},
+		{keyName, &row.Name, false},
+		{keyInput, &row.Input, true},
+		{keyMetadata, &row.Metadata, false},
+		{keyExpected, &row.Expected, false},
+		{keyExpectedFile, &file, false},
 	} {
 		value, ok := r.fields[f.key]
 		if !ok && f.required {
