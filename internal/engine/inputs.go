@@ -42,7 +42,7 @@ func (r *Runner) inputs(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	if r.pb.Workspace.From == "" { // the project itself, in which a run may write recordings
+	if w := r.pb.Workspace; w.From == "" && w.Commit == "" { // the project itself, where a run may write recordings
 		return all, nil
 	}
 	// One digest for all: a file's name may hold a secret that is not known yet.

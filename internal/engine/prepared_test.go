@@ -200,7 +200,7 @@ func TestLoadTemplate(t *testing.T) {
 			seen = append(seen, path)
 			return nil
 		}))
-		return seen, engine.TemplateNotes(pb, tmpl), nil
+		return seen, engine.TemplateNotes(t.Context(), pb, tmpl), nil
 	}
 	project := &plan.Playbook{
 		File:     "evals/p.yaml",

@@ -79,9 +79,7 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 	if r.sandbox, err = openSandbox(pb, cfg.Sandbox); err != nil {
 		return nil, err
 	}
-	if pb.Workspace.From != "" {
-		r.source = r.besidePlaybook(pb.Workspace.From)
-	}
+	r.source = SourceOf(pb, r.source, r.besidePlaybook)
 	r.allowedReads = sync.OnceValues(r.findAllowedReads)
 	if r.caches, err = r.wantedCaches(); err != nil {
 		return nil, err
@@ -121,7 +119,8 @@ func (r *Runner) Impure() bool {
 	if r.pb.Cassette.MaxAge != (plan.MaxAge{}) {
 		return true
 	}
-	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.cfg.Keep != nil ||
+	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.pb.Workspace.Commit != "" ||
+		r.cfg.Keep != nil ||
 		tracing.Wanted(r.cfg.Getenv) ||
 		r.outside(r.source) || r.outside(r.cassettes()) {
 		return true

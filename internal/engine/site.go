@@ -74,6 +74,9 @@ func (s *site) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c := t.Commit(); c != "" {
+		s.log.Notef("workspace: of commit %s", c)
+	}
 	if s.overlay != nil {
 		overlay, notes, err := t.Overlay(s.unit.Case.Files)
 		if err == nil && overlay != nil {

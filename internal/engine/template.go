@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -82,7 +84,7 @@ func (r *Runner) Notes(ctx context.Context) []string {
 	if err != nil {
 		return notes // each unit ends with the error
 	}
-	notes = append(notes, TemplateNotes(r.pb, t)...)
+	notes = append(notes, TemplateNotes(ctx, r.pb, t)...)
 	for _, pattern := range w.Include {
 		if !t.Includes(pattern) {
 			notes = append(notes,
@@ -110,10 +112,16 @@ func LoadTemplate(
 	if dir == "" {
 		return workspace.Load(ctx, src)
 	}
-	if info, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("%s: workspace.from: %w", placeOf(pb), err)
+	var err error
+	if pb.Workspace.Commit != "" {
+		src.Commit, err = commitOf(ctx, pb, dir)
+	} else if info, statErr := os.Stat(dir); statErr != nil {
+		err = fmt.Errorf("%s: workspace.from: %w", placeOf(pb), statErr)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s: workspace.from: %s is not a directory", placeOf(pb), dir)
+		err = fmt.Errorf("%s: workspace.from: %s is not a directory", placeOf(pb), dir)
+	}
+	if err != nil {
+		return nil, err
 	}
 	own := beside(filepath.Base(pb.File))
 	if _, holds := below(dir, own); holds || pb.Workspace.From == "" { // else its author chose what is in it
@@ -127,6 +135,9 @@ func LoadTemplate(
 		}
 	}
 	t, err := workspace.Load(ctx, src)
+	if err != nil && src.Commit != "" {
+		err = fmt.Errorf("%s: workspace.commit: %w", placeOf(pb), err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +150,33 @@ func LoadTemplate(
 	return nil, fault.Advise(
 		fmt.Errorf("%s: workspace: nothing of %s is left for the agent: %s", placeOf(pb), dir, leftOut(t)),
 		"name another directory in workspace.from, or in workspace.include what the agent needs")
+}
+
+// SourceOf returns the absolute directory that the workspaces of a playbook are copied from: if it does not say, the
+// given one, or the top of the repository whose commit it names.
+func SourceOf(pb *plan.Playbook, byDefault string, beside func(string) string) string {
+	if pb.Workspace.From != "" {
+		return beside(pb.Workspace.From)
+	}
+	if pb.Workspace.Commit != "" {
+		return cmp.Or(git.Top(beside(".")), beside("."))
+	}
+	return byDefault
+}
+
+// commitOf returns the full name of the commit that a playbook names.
+func commitOf(ctx context.Context, pb *plan.Playbook, dir string) (string, error) {
+	top, ref := git.Top(dir), pb.Workspace.Commit
+	err := fmt.Errorf("%s is in no git repository", dir)
+	var id string
+	if top != "" {
+		id, err = git.Commit(ctx, top, ref)
+	}
+	if err != nil {
+		return "", fault.Advise(fmt.Errorf("%s: workspace.commit: %w", placeOf(pb), err),
+			"name a commit that the repository has, as `git log` shows them")
+	}
+	return id, nil
 }
 
 // named returns the absolute paths of what the playbook names: scripts, prompts, goldens, programs, styles and the test
@@ -194,8 +232,13 @@ func placeOf(pb *plan.Playbook) string {
 }
 
 // TemplateNotes are lines for people about what a playbook's workspaces lack of their source.
-func TemplateNotes(pb *plan.Playbook, t *workspace.Template) []string {
+func TemplateNotes(ctx context.Context, pb *plan.Playbook, t *workspace.Template) []string {
 	var notes []string
+	if c, ref := t.Commit(), pb.Workspace.Commit; c != "" && git.Moves(ctx, t.Dir(), ref, c) {
+		notes = append(notes, fmt.Sprintf("%s: note: workspace.commit: %s moves, and is %.12s now: recordings are "+
+			"stale when it names other files; a tag or a commit's own name stays", placeOf(pb),
+			excerpt.Visible(ref, maxShownPath), c))
+	}
 	if left := leftOut(t); left != "" {
 		notes = append(notes, fmt.Sprintf("%s: note: workspace: the agent does not get %s", placeOf(pb), left))
 	}

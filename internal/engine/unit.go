@@ -277,7 +277,8 @@ func (a *attempt) setRun() error {
 
 // ask sends the unit's agent prompts; the first time it starts the session.
 func (a *attempt) ask(ctx context.Context, prompts []string) error {
-	if !a.site.prepared && (a.pb.Workspace.From != "" || len(a.unit.Case.Files) > 0) {
+	w := a.pb.Workspace
+	if !a.site.prepared && (w.From != "" || w.Commit != "" || len(a.unit.Case.Files) > 0) {
 		return errors.New(
 			"the workspace has not been prepared: let a step use builtin:sdd-eval/workspace.prepare before")
 	}

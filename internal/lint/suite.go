@@ -192,15 +192,12 @@ func promptsOf(n *doc.Node) (texts []*doc.Node) {
 
 // loadTemplate reads the files that workspaces are made of.
 func (s *suite) loadTemplate(ctx context.Context) error {
-	s.dir = s.cfg.Root
-	if from := s.p.Workspace.From; from != "" {
-		s.dir = s.besidePlaybook(from)
-	}
+	s.dir = engine.SourceOf(s.p, s.cfg.Root, s.besidePlaybook)
 	var err error
 	if s.template, err = engine.LoadTemplate(ctx, s.p, s.dir, s.besidePlaybook, s.cfg.Ours); err != nil {
 		return err
 	}
-	s.notes = append(s.notes, engine.TemplateNotes(s.p, s.template)...)
+	s.notes = append(s.notes, engine.TemplateNotes(ctx, s.p, s.template)...)
 	return s.readTemplate(ctx)
 }
 

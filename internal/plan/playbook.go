@@ -272,6 +272,9 @@ type Workspace struct {
 	// From is the directory that is copied, relative to the playbook's directory.
 	From string `yaml:"from" min:"1" doc:"Directory to copy, relative to the playbook's directory."`
 
+	// Commit names a commit of the repository that the playbook is in: what it has is copied, not what is on disk.
+	Commit string `yaml:"commit" min:"1" doc:"Commit of the repository to copy from, in place of the working tree."`
+
 	// Include has globs of files that are copied although they are skipped by default: .git, node_modules, secret-like
 	// files and so on. ** matches any number of directories.
 	Include []string `yaml:"include" doc:"Globs of files to copy although they would be skipped."`

@@ -27,6 +27,7 @@ type listHead struct {
 	Version int    `json:"version"`
 	Digest  string `json:"template"`
 	Dir     string `json:"dir"` // from the project's root, or absolute; empty: there are no files
+	Commit  string `json:"commit,omitempty"`
 }
 
 type listLine struct {
@@ -62,7 +63,7 @@ func (t *Template) List(dir string) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(listHead{listVersion, t.base.Digest(), dir})
+	err := enc.Encode(listHead{listVersion, t.base.Digest(), dir, t.src.Commit})
 	for _, e := range t.base.Entries {
 		err = errors.Join(err, enc.Encode(listLine{e.Path, e.Kind, e.Exec, e.Size, e.Digest, e.Target}))
 	}
@@ -154,7 +155,7 @@ func Rebuild(ctx context.Context, root string, list, kept []byte, dst string) (e
 	if head.Dir != "" && !filepath.IsAbs(head.Dir) {
 		head.Dir = filepath.Join(root, filepath.FromSlash(head.Dir))
 	}
-	if err := copyListed(ctx, head.Dir, entries, dst); err != nil {
+	if err := copyListed(ctx, head, entries, dst); err != nil {
 		return err
 	}
 	if err := d.Apply(dst); err != nil {
@@ -187,19 +188,25 @@ func emptyDir(dir string) error {
 }
 
 // copyListed copies the files of a template, which must be what the list says, into an empty directory.
-func copyListed(ctx context.Context, dir string, entries []Entry, dst string) error {
+func copyListed(ctx context.Context, head listHead, entries []Entry, dst string) error {
 	to, err := os.OpenRoot(dst)
 	if err != nil {
 		return err
 	}
 	defer to.Close()
+	committed, err := committedFiles(ctx, head, entries)
+	if err != nil {
+		return fmt.Errorf("the template is gone: %w", err)
+	}
 	e := editor{root: directory{to}, dirs: map[string]bool{".": true}}
 	var from *tree
 	for _, entry := range entries {
 		c := entry.change(Added)
-		if entry.Kind == File {
+		if entry.Kind == File && committed != nil {
+			c.Data = committed[entry.Path]
+		} else if entry.Kind == File {
 			if from == nil {
-				if from, err = openTree(ctx, dir); err != nil {
+				if from, err = openTree(ctx, head.Dir); err != nil {
 					return fmt.Errorf("the template is gone: %w", err)
 				}
 				defer from.close()
@@ -209,7 +216,7 @@ func copyListed(ctx context.Context, dir string, entries []Entry, dst string) er
 				err = errors.New("it has changed since the run")
 			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", filepath.Join(dir, filepath.FromSlash(entry.Path)), err)
+				return fmt.Errorf("%s: %w", filepath.Join(head.Dir, filepath.FromSlash(entry.Path)), err)
 			}
 		}
 		if err := e.put(c); err != nil {

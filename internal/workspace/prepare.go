@@ -22,6 +22,9 @@ import (
 type Source struct {
 	// Dir is the directory to copy; empty: nothing is copied.
 	Dir string
+	// Commit is the full name of a commit of the repository whose work tree Dir would be in: what it has there is
+	// copied, not what is on disk. Empty: the directory is.
+	Commit string
 	// Include has globs, relative to Dir, for paths that are left out by default: directories such as node_modules and
 	// files that look like secrets. A glob must name them; "**" alone does not.
 	Include []string
@@ -46,6 +49,9 @@ var errNotRegular = errors.New("not a regular file, directory or symbolic link")
 // the workspace and a note for each path that was left out, sorted by path. After an error dst may contain a part.
 func Prepare(ctx context.Context, src Source, dst string) (Manifest, []Note, error) {
 	t, err := newTemplate(ctx, src)
+	if err == nil && src.Commit != "" {
+		err = t.load(ctx)
+	}
 	if err != nil {
 		return Manifest{}, nil, fmt.Errorf("prepare workspace: %w", err)
 	}

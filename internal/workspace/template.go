@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/git"
 )
 
 // maxInMemory is the largest size of a source, in bytes, that a template keeps in memory.
@@ -23,8 +25,10 @@ type Template struct {
 	rules rules
 	fixed []Entry         // links and directories, each directory before its content
 	bare  map[string]bool // directories that are empty in the source
-	files []sourceFile
-	notes []Note
+	// committed is what the source's commit has.
+	committed *commit
+	files     []sourceFile
+	notes     []Note
 	// loaded says that files have their entries, inMemory that they have their contents, too.
 	loaded, inMemory bool
 	// base is what an [Overlay] lies over, and byPath where in files a path is. OwnGit: git's own files are copied,
@@ -77,13 +81,21 @@ func newTemplate(ctx context.Context, src Source) (*Template, error) {
 	if src.Dir == "" {
 		return t, nil
 	}
-	tr, err := openTree(ctx, src.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer tr.close()
 	t.bare = make(map[string]bool)
-	p := planner{Template: t, tree: tr, dirs: map[string]bool{".": true}}
+	p := planner{Template: t, dirs: map[string]bool{".": true}}
+	if src.Commit != "" {
+		if t.committed, err = openCommit(ctx, src.Dir, src.Commit); err != nil {
+			return nil, err
+		}
+		p.tree = t.committed
+	} else {
+		tr, err := openTree(ctx, src.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer tr.close()
+		p.tree = tr
+	}
 	err = p.plan(".", false)
 	for _, e := range t.fixed {
 		t.rules.copied(e.Path)
@@ -93,6 +105,12 @@ func newTemplate(ctx context.Context, src Source) (*Template, error) {
 	}
 	return t, err
 }
+
+// Commit returns the commit of the template's source, empty: it is a directory.
+func (t *Template) Commit() string { return t.src.Commit }
+
+// Dir is the directory of the template's source.
+func (t *Template) Dir() string { return t.src.Dir }
 
 // LeftOut returns what of its source a loaded template leaves out, patterns of Source.Exclude apart, sorted by path.
 func (t *Template) LeftOut() []Note { return t.left }
@@ -114,6 +132,9 @@ func (t *Template) load(ctx context.Context) error {
 	if t.src.Dir == "" {
 		t.loaded, t.inMemory = true, true
 		return nil
+	}
+	if t.committed != nil {
+		return t.loadCommit(ctx)
 	}
 	tr, err := openTree(ctx, t.src.Dir)
 	if err != nil {
@@ -294,24 +315,36 @@ func (t *Template) readFile(tr *tree, p string, room *int64, now time.Time) (sou
 // open opens a file of the source, or returns the reason why it is not copied.
 func (t *Template) open(tr *tree, p string) (f opened, reason string, err error) {
 	f, err = tr.open(p)
-	switch {
-	case errors.Is(err, errNotRegular):
+	if errors.Is(err, errNotRegular) {
 		return f, err.Error(), nil
-	case err == nil && secretContent(f.head) && !t.rules.names(p):
-		return f, "looks like a private key by its content", f.Close()
-	case err == nil && t.src.Hide != nil:
-		if reason = t.src.Hide(p, f.head); reason != "" {
-			return f, reason, f.Close()
+	}
+	if err == nil {
+		if reason = t.refuses(p, f.head); reason != "" {
+			err = f.Close()
 		}
 	}
-	return f, "", err
+	return f, reason, err
+}
+
+// refuses returns why a file that begins so is not copied; empty: it is.
+func (t *Template) refuses(p string, head []byte) (reason string) {
+	if secretContent(head) && !t.rules.names(p) {
+		return "looks like a private key by its content"
+	}
+	if t.src.Hide != nil {
+		return t.src.Hide(p, head)
+	}
+	return ""
 }
 
 // planner decides which paths of a source its template copies. It does so before anything is copied, since the source
 // may contain the workspace.
 type planner struct {
 	*Template
-	tree *tree
+	tree interface {
+		list(dir string) ([]fs.DirEntry, error) // sorted by name
+		readlink(p string) (string, error)
+	}
 	dirs map[string]bool // directories in fixed
 }
 
@@ -367,6 +400,8 @@ func (t *planner) planFile(p string, mode fs.FileMode) error {
 		t.note(p, "looks like a secret by its name")
 	case mode&fs.ModeSymlink != 0:
 		return t.planLink(p)
+	case t.committed != nil && t.committed.files[p].Kind == git.Submodule:
+		t.note(p, "submodule, whose files are not in the commit")
 	case mode.IsRegular():
 		t.addDir(path.Dir(p))
 		t.files = append(t.files, sourceFile{Entry: Entry{Path: p}})
@@ -377,7 +412,7 @@ func (t *planner) planFile(p string, mode fs.FileMode) error {
 }
 
 func (t *planner) planLink(p string) error {
-	target, err := t.tree.root.Readlink(p)
+	target, err := t.tree.readlink(p)
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,8 @@ func (t *tree) list(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
+func (t *tree) readlink(p string) (string, error) { return t.root.Readlink(p) }
+
 // join is path.Join for a clean directory, which may be ".", and a name.
 func join(dir, name string) string {
 	if dir == "." {

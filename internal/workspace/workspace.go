@@ -1,8 +1,8 @@
 // Package workspace prepares the directory in which an agent works, finds what the agent changed there, and makes the
-// same changes again. It runs no processes, git included, and does not confine any: see package confine.
+// same changes again. It runs no process but git's that reads a commit, see package git.
 //
-// Nothing outside the directory is ever read or written: files are reached through [os.Root], and symbolic links are
-// values that are never followed. Git's own directories (.git) are not part of a workspace.
+// Nothing else outside the directory is ever read or written: files are reached through [os.Root], and symbolic links
+// are values that are never followed. Git's own directories (.git) are not part of a workspace.
 package workspace
 
 import (

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/git"
 )
 
 // TestMain lets this binary be the other processes of the tests, which work on the repository in their directory.
@@ -86,7 +88,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	cmd := exec.Command("git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"},
 		args...)...)
 	cmd.Dir = dir
-	cmd.Env = environment()
+	cmd.Env = git.Environ()
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
