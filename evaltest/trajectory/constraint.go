@@ -240,7 +240,7 @@ func (d distinct) rows(s *session) []row {
 		for _, f := range found {
 			rows = append(rows, row{
 				mark: bad, left: s.calls[f.call].summary(),
-				right: fmt.Sprintf("want no duplicate of call %d", f.first+1),
+				right: fmt.Sprintf("want no duplicate of call %d", f.first+1), call: f.call + 1,
 			})
 		}
 	})

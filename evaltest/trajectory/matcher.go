@@ -195,6 +195,33 @@ func (r Result) Reason() string {
 	return strings.Join(reasons, "; ")
 }
 
+// Flaw is an actual call that broke an expectation, or that came nearest to one that no call met.
+type Flaw struct {
+	// Call is the index in [Run.ToolCalls].
+	Call int
+	// Want says in one line what the call should have been, e.g. "step 2: want amount=40".
+	Want string
+}
+
+// Flaws returns the calls that the table marks, in its order; a call may have several. Expectations to which no call
+// came near have none.
+func (r Result) Flaws() []Flaw {
+	var flaws []Flaw
+	for _, s := range r.sections {
+		for _, row := range s.rows() {
+			if row.call == 0 {
+				continue
+			}
+			want := row.right
+			if row.step > 0 {
+				want = fmt.Sprintf("step %d: %s", row.step, want)
+			}
+			flaws = append(flaws, Flaw{Call: row.call - 1, Want: want})
+		}
+	}
+	return flaws
+}
+
 // Format is how the text of a result is written. The zero value is plain text.
 type Format struct {
 	// Color marks what held and what did not with terminal control sequences. Set it only if the text goes to a

@@ -28,7 +28,8 @@ func (m matched) rows() []row {
 	others := func(end int) {
 		for ; m.mode.closed() && next < end; next++ {
 			if !shown[next] {
-				rows = append(rows, row{mark: extra, left: m.actual(next).summary(), right: "not expected"})
+				o := m.actual(next)
+				rows = append(rows, row{mark: extra, left: o.summary(), right: "not expected", call: next + 1})
 			}
 		}
 	}
@@ -60,11 +61,11 @@ func (m matched) row(i, near int) row {
 	case j != none:
 		r.left, _ = m.compare(c, m.actual(j))
 		if !c.inTime(m.actual(j)) {
-			r.mark, r.right = bad, overrun(c, m.actual(j))
+			r.mark, r.right, r.call = bad, overrun(c, m.actual(j)), j+1
 		}
 	case near != none:
 		var wants []string
-		r.mark = bad
+		r.mark, r.call = bad, near+1
 		r.left, wants = m.compare(c, m.actual(near))
 		if where := m.misplaced(m.gap(i), near); where != "" {
 			wants = append(wants, where)

@@ -27,6 +27,7 @@ type row struct {
 	mark  string // empty: a remark under the table
 	left  string // what there was
 	right string // what there should be, empty if it is the same
+	call  int    // the actual call that a bad or extra row is about, counted from 1; 0: none
 }
 
 const (

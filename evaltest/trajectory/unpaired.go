@@ -117,7 +117,7 @@ func (n never) rows(s *session, made [][]int) []row {
 			want += " " + c.String()
 		}
 		for _, j := range made[i] {
-			rows = append(rows, row{mark: bad, left: s.calls[j].summary(), right: want})
+			rows = append(rows, row{mark: bad, left: s.calls[j].summary(), right: want, call: j + 1})
 		}
 		if len(made[i]) == 0 {
 			rows = append(rows, row{mark: good, left: "never " + c.String()})
@@ -196,7 +196,8 @@ func (b before) rows(s *session, violations []*violation) []row {
 	for i, v := range violations {
 		r := row{mark: good, left: fmt.Sprintf("%v before %v", b.calls[i], b.calls[i+1])}
 		if v != nil {
-			r = row{mark: bad, left: s.calls[v.call].summary(), right: fmt.Sprintf("want after %v", b.calls[i])}
+			r = row{mark: bad, left: s.calls[v.call].summary(), call: v.call + 1}
+			r.right = fmt.Sprintf("want after %v", b.calls[i])
 		}
 		rows = append(rows, r)
 	}

@@ -63,7 +63,7 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 		}
 		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
 			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Score: v.Score, Threshold: e.Threshold, Weight: e.Weight,
-			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(),
+			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Calls: v.Calls,
 			Duration: result.Duration(a.now().Sub(start)),
 		})
 	}

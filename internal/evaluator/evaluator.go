@@ -89,6 +89,8 @@ type Verdict struct {
 	Reason string
 	// Detail is the full text for people, of several lines, without a final newline; may be empty.
 	Detail string
+	// Calls are the agent's calls that were not as expected, as far as it knows.
+	Calls []result.Call
 }
 
 // Needs is a set of what an evaluator depends on.

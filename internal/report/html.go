@@ -28,7 +28,8 @@ var page embed.FS
 
 // pageScripts run in this order; each may use what those before it define.
 var pageScripts = []string{
-	"dom.js", "format.js", "charts.js", "overview.js", "list.js", "diff.js", "timeline.js", "unit.js", "main.js",
+	"dom.js", "format.js", "charts.js", "overview.js", "list.js", "markdown.js", "diff.js", "timeline.js", "find.js",
+	"unit.js", "case.js", "main.js",
 }
 
 // Limits of what the list shows and searches of a unit's reasons.

@@ -48,6 +48,16 @@ type Evaluation struct {
 	// Position is the evaluator's position in the playbook, "evals/x/x.yaml:23".
 	Position string   `json:"position,omitempty"`
 	Duration Duration `json:"duration_ms"`
+	// Calls are the first of the agent's calls that were not as expected.
+	Calls []Call `json:"calls,omitempty"`
+}
+
+// Call is a call of the agent that was not as an evaluator expected.
+type Call struct {
+	// Number counts the calls of the session from 1, in the order in which they started.
+	Number int `json:"call"`
+	// Want says in one line what it should have been.
+	Want string `json:"want"`
 }
 
 // Duration is a [time.Duration] that is in milliseconds in JSON.

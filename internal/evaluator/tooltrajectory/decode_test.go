@@ -263,6 +263,34 @@ before: 0 of 1
 	}
 }
 
+// A verdict names the calls that were not as expected: those that came nearest, and those that should not have been.
+func TestCallsOfVerdict(t *testing.T) {
+	for keys, want := range map[string][]result.Call{
+		"mode: exact\nexpected: [{tool: read_file}]": {{Number: 2, Want: "not expected"}},
+		"expected: [{tool: x}]":                      nil,
+		"expected: [{tool: read_file}]":              nil,
+		"expected: [{tool: read_file}, {tool: issue_refund, args: {amount: 40}}]\nnever: [read_file]": {
+			{Number: 2, Want: "step 2: want amount=40"}, {Number: 1, Want: "want never"},
+		},
+		"mode: in_order\nexpected: [{tool: issue_refund}, {tool: read_file}]": {
+			{Number: 1, Want: "step 2: want after step 1"},
+		},
+		"expected: [{tool: issue_refund, max_duration_ms: 10}]": {
+			{Number: 2, Want: "step 1: took 120ms, want at most 10ms"},
+		},
+		"before: [issue_refund, read_file]": {{Number: 1, Want: "want after issue_refund"}},
+	} {
+		assert.Equal(t, want, evaluate(t, keys, refunded()).Calls, keys)
+	}
+	again := refunded()
+	again.Events = slices.Concat(again.Events, again.Events)
+	assert.Equal(t, []result.Call{
+		{Number: 3, Want: "want no duplicate of call 1"}, {Number: 4, Want: "want no duplicate of call 2"},
+	}, evaluate(t, "no_duplicates: true", again).Calls)
+	again.Events = slices.Repeat(again.Events, 20)
+	assert.Len(t, evaluate(t, "no_duplicates: true", again).Calls, 20, "the first")
+}
+
 // An agent that writes files and reports no calls is unknown, and neither right nor wrong.
 func TestUnseenCalls(t *testing.T) {
 	run := &trajectory.Run{Events: []trajectory.Event{{Turn: 1, Body: trajectory.FileWrite{Path: "a"}}}}

@@ -31,9 +31,17 @@ func (m matching) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verd
 		v.Outcome, v.Score = result.Error, nil
 	case r.Pass:
 		v.Outcome = result.Pass
+	default:
+		flaws := r.Flaws()
+		for _, f := range flaws[:min(len(flaws), maxCalls)] {
+			v.Calls = append(v.Calls, result.Call{Number: f.Call + 1, Want: f.Want})
+		}
 	}
 	return v
 }
+
+// maxCalls is how many calls a verdict names.
+const maxCalls = 20
 
 func (m matching) Needs() evaluator.Needs { return 0 }
 

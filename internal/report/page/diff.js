@@ -3,20 +3,21 @@ const maxOpenLines = 400; // a file with more is folded at first
 /** A unified diff as folded files with coloured, numbered lines. */
 function diffView(text) {
   const all = diffFiles(text);
-  return all.map((file) => {
-    const lines = file.lines.length;
-    return folded(
-      [
-        h('code', { class: 'path' }, file.name),
-        ' ',
-        h('span', { class: 'plus' }, `+${file.added}`),
-        ' ',
-        h('span', { class: 'minus' }, `−${file.removed}`),
-      ],
-      () => h('pre', { class: 'diff', tabindex: '0' }, diffLines(file.lines)),
-      { class: 'file', open: lines <= maxOpenLines && all.length <= 20 },
-    );
-  });
+  return all.map((file) => fileDiff(file, true, all.length <= 20));
+}
+
+/** One file of a diff, open if it may be and is not too long. */
+function fileDiff(file, named, open) {
+  return folded(
+    [
+      named && [h('code', { class: 'path' }, file.name), ' '],
+      h('span', { class: 'plus' }, `+${file.added}`),
+      ' ',
+      h('span', { class: 'minus' }, `−${file.removed}`),
+    ],
+    () => h('pre', { class: 'diff', tabindex: '0' }, diffLines(file.lines)),
+    { class: 'file', open: open && file.lines.length <= maxOpenLines },
+  );
 }
 
 /** Splits a diff at its files: {name, added, removed, lines}. */

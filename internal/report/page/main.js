@@ -11,14 +11,15 @@ const app = { index: JSON.parse(byId('index').textContent) };
 
 function route() {
   const params = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-  const shown = params.unit !== undefined;
+  const { unit, compare } = params;
+  const shown = unit !== undefined || compare !== undefined;
   if (shown && !byId('overview').hidden) app.scroll = scrollY;
   const returned = !shown && byId('overview').hidden;
   byId('overview').hidden = shown;
   byId('unit').hidden = !shown;
   if (shown) {
-    openUnit(params.unit, params.unfold !== undefined);
-    return;
+    const make = unit !== undefined ? () => openUnit(unit) : () => openCase(compare, Number(params.trial ?? 1));
+    return openPage(unit ?? compare, make, params.unfold !== undefined);
   }
   document.title = `${app.index.run.name} · ${app.index.run.run_id}`;
   const filter = Object.fromEntries(Object.keys(noFilter).map((k) => [k, params[k] ?? '']));
@@ -28,48 +29,63 @@ function route() {
   else if (returned) scrollTo(0, app.scroll ?? 0);
 }
 
-/** Opens a unit; unfold shows all there is of it, as one wants it for printing. */
-async function openUnit(id, unfold) {
-  const i = app.index.units.findIndex((u) => u.id === id);
+/**
+ * Opens the page of a unit or a case in place of the overview; make reads it and returns what shows it. Unfold shows
+ * all there is of it, as one wants it for printing.
+ */
+async function openPage(name, make, unfold) {
   const main = byId('unit');
-  app.opened = id;
-  if (i < 0) {
-    main.replaceChildren(
-      h('p', { class: 'lead' }, `There is no unit ${id} in this run.`),
-      h('p', {}, h('a', { href: '#' }, 'All units')),
-    );
-    return;
-  }
-  const unit = app.index.units[i];
-  document.title = `${unit.id} · ${app.index.run.run_id}`;
+  app.opened = make;
+  app.neighbours = {};
+  document.title = `${name} · ${app.index.run.run_id}`;
   try {
     // The parser may still be on its way through the details.
     if (document.readyState === 'loading')
       await new Promise((done) => {
         addEventListener('DOMContentLoaded', done, { once: true });
       });
-    const detail = await readUnit(i);
-    if (app.opened !== id) return; // another was opened meanwhile
-    unitView(unit, detail, { before: app.list.neighbour(id, -1), after: app.list.neighbour(id, 1) });
+    const show = await make();
+    if (app.opened !== make) return; // another was opened meanwhile
+    show();
   } catch (error) {
+    if (app.opened !== make) return;
     main.replaceChildren(
-      h('p', { class: 'lead' }, `The unit ${id} cannot be shown: ${error.message}`),
+      h('p', { class: 'lead' }, `${name} cannot be shown: ${error.message}`),
       h('p', {}, h('a', { href: '#' }, 'All units')),
     );
   }
   if (unfold) unfoldAll(main);
   scrollTo(0, 0);
   main.focus({ preventScroll: true });
-  main.dataset.ready = id;
+  main.dataset.ready = name;
 }
 
-/** Unfolds what is folded, and what appears by that. */
-function unfoldAll(node) {
+/** What stands above a page: the ways to the list and to the pages before and after this one, and the search. */
+function crumbs(what, neighbours, ...more) {
+  app.neighbours = neighbours;
+  const link = (to, text, label) =>
+    to
+      ? h('a', { class: 'button', href: to, 'aria-label': label }, text)
+      : h('span', { class: 'button off' }, text);
+  return h(
+    'nav',
+    { class: 'crumbs', 'aria-label': 'Pages' },
+    h('a', { href: hash(app.list.filter), class: 'button' }, '← All units'),
+    more,
+    h('span', { class: 'push' }),
+    finder(byId('unit')),
+    link(neighbours.before, '‹ Previous', `Previous ${what}`),
+    link(neighbours.after, 'Next ›', `Next ${what}`),
+  );
+}
+
+/** Unfolds what is folded, and what appears by that, or only makes what is folded. */
+function unfoldAll(node, open = true) {
   for (let list = []; list.length !== node.querySelectorAll('details').length;) {
     list = node.querySelectorAll('details');
     for (const d of list) {
       d.fill?.();
-      d.open = true;
+      if (open) d.open = true;
     }
   }
 }
@@ -116,19 +132,17 @@ function start() {
   document.documentElement.dataset.shownMs = Math.round(performance.now());
 }
 
-/** "/" searches; j, k and Escape move between units. */
+/** "/" searches; j, k and Escape move between units or cases. */
 function keys(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, select, textarea')) return;
-  if (byId('unit').hidden) {
-    if (event.key === '/') {
-      event.preventDefault();
-      app.list.search.focus();
-    }
-    return;
+  const listed = byId('unit').hidden;
+  if (event.key === '/') {
+    event.preventDefault();
+    (listed ? app.list.search : byId('unit').querySelector('input[type=search]'))?.focus();
   }
-  const to = { j: 1, k: -1 }[event.key];
-  const id = to && app.list.neighbour(app.opened, to);
-  if (id) location.hash = hash({ unit: id });
+  if (listed) return;
+  const to = { j: app.neighbours.after, k: app.neighbours.before }[event.key];
+  if (to) location.hash = to;
   if (event.key === 'Escape') location.hash = hash(app.list.filter);
 }
 

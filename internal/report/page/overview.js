@@ -176,11 +176,15 @@ function matrix(index) {
       r.trials > 1 ? ` ${r.passed}/${r.trials}` : '',
     );
   };
+  const caseName = (c) => {
+    const name = h('strong', {}, c.id);
+    return index.variants.length > 1 ? h('a', { href: hash({ compare: c.id }) }, name) : name;
+  };
   const grid = (cases) =>
     table(
       columns,
       cases.map((c) => [
-        h('span', { title: c.title }, h('strong', {}, c.id), c.title && h('span', { class: 'dim' }, ` ${c.title}`)),
+        h('span', { title: c.title }, caseName(c), c.title && h('span', { class: 'dim' }, ` ${c.title}`)),
         ...index.variants.map((v) => cell(c, v)),
       ]),
       { class: 'matrix', 'aria-label': 'Cases by variant' },

@@ -2,8 +2,7 @@ const longText = 600; // characters of a text that is folded at first
 
 /** What the agent did, turn by turn. */
 function timeline(run) {
-  const ends = new Map();
-  for (const e of run.events) if (e.event === 'tool_result' && !ends.has(e.id)) ends.set(e.id, e);
+  const ends = endsOf(run.events);
   const asked = new Map();
   for (const e of run.events) if (e.event === 'tool_call') asked.set(e.id, e);
   const turns = new Map();
@@ -26,6 +25,13 @@ function timeline(run) {
       h('ol', { class: 'events' }, events.map((e) => eventView(e, ends, asked)).filter(Boolean)),
     );
   });
+}
+
+/** The results of tool calls, by the calls' ids. */
+function endsOf(events) {
+  const ends = new Map();
+  for (const e of events) if (e.event === 'tool_result' && !ends.has(e.id)) ends.set(e.id, e);
+  return ends;
 }
 
 const usage = (u) => (u && known(u.total) ? `, ${short(u.total)} tokens` : '');
@@ -100,7 +106,7 @@ function eventView(e, ends, asked) {
 
 /** Text that somebody wrote; a long one is folded behind its beginning. */
 function words(cls, who, text = '') {
-  const body = () => h('div', { class: `words ${cls}` }, text);
+  const body = () => h('div', { class: `words ${cls}` }, cls === 'prompt' ? text : markdown(text));
   if (text.length <= longText) return [h('span', { class: 'who' }, who), body()];
   const head = `${text.slice(0, 160).replaceAll('\n', ' ')}…`;
   return folded([h('span', { class: 'who' }, who), h('span', { class: 'words head' }, head)], body, {
@@ -130,8 +136,10 @@ const terminal = (text, cut) => [
   h('pre', { class: 'terminal', tabindex: '0' }, text),
 ];
 
+const callName = (call) => call.name || call.kind || 'tool';
+
 function toolCall(call, end) {
-  const name = call.name || call.kind || 'tool';
+  const name = callName(call);
   const status = end ? end.status : 'pending';
   const title = (call.title ?? '').startsWith(name) ? call.title.slice(name.length).trim() : call.title; // often "Read a.go"
   const summary = [
@@ -143,9 +151,10 @@ function toolCall(call, end) {
       h('span', { class: status === 'failed' ? 'failed' : 'unknown' }, end ? status : 'no result'),
     ],
     end && known(end.exit_code) && [' ', exit(end)],
+    (call.flaws ?? []).map((f) => h('span', { class: 'failed flaw' }, `✗ ${f}`)),
     end && h('span', { class: 'dim took' }, duration((end.at_us - call.at_us) / 1000)),
   ];
-  return folded(
+  call.node = folded(
     summary,
     () => [
       known(call.input) && part('Input', value(call.input)),
@@ -168,6 +177,7 @@ function toolCall(call, end) {
     ],
     { class: 'call' },
   );
+  return call.node;
 }
 
 const part = (title, content) => h('div', { class: 'part' }, h('h4', {}, title), content);

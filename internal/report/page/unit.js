@@ -15,29 +15,62 @@ async function readUnit(i) {
   const detail = JSON.parse(text.slice(0, end));
   try {
     if (end + 1 < text.length) detail.run = JSON.parse(text.slice(end + 1));
+    blame(detail);
   } catch (error) {
     detail.damaged = error.message;
   }
   return detail;
 }
 
-/** Shows one unit; neighbours are the ids of those before and after it. */
+/** Notes at calls, in flaws, what evaluators wanted of them, and in the evaluators' verdicts the calls themselves. */
+function blame(detail) {
+  const calls = (detail.run?.events ?? []).filter((e) => e.event === 'tool_call');
+  for (const e of detail.result?.evaluations ?? []) {
+    for (const flaw of e.calls ?? []) {
+      flaw.at = calls[flaw.call - 1];
+      if (flaw.at) (flaw.at.flaws ??= []).push(`${e.name}: ${flaw.want}`);
+    }
+  }
+}
+
+/** Buttons that lead to the calls that were not as an evaluator expected. */
+function flawList(flaws) {
+  const show = (call) => {
+    call.node.open = true;
+    call.node.scrollIntoView({ block: 'center' });
+    call.node.firstChild.focus({ preventScroll: true });
+  };
+  const text = (f) => [f.at && h('code', {}, callName(f.at)), ` ${f.want}`];
+  return h(
+    'ul',
+    { class: 'groups', 'aria-label': 'Calls that were not as expected' },
+    flaws.map((f) =>
+      h('li', {}, f.at ? h('button', { type: 'button', onclick: () => show(f.at) }, '→ ', text(f)) : text(f)),
+    ),
+  );
+}
+
+/** Opens a unit's page. */
+async function openUnit(id) {
+  const i = app.index.units.findIndex((u) => u.id === id);
+  if (i < 0) throw new Error(`There is no unit ${id} in this run.`);
+  const detail = await readUnit(i);
+  const neighbour = (step) => {
+    const to = app.list.neighbour(id, step);
+    return to && hash({ unit: to });
+  };
+  return () => unitView(app.index.units[i], detail, { before: neighbour(-1), after: neighbour(1) });
+}
+
 function unitView(unit, detail, neighbours) {
   const result = detail?.result;
   const sections = result ? unitSections(detail, result) : [];
-  const main = byId('unit');
-  const link = (id, text, label) =>
-    id
-      ? h('a', { class: 'button', href: hash({ unit: id }), 'aria-label': label }, text)
-      : h('span', { class: 'button off' }, text);
-  main.replaceChildren(
-    h(
-      'nav',
-      { class: 'crumbs', 'aria-label': 'Units' },
-      h('a', { href: hash(app.list.filter), class: 'button' }, '← All units'),
-      h('span', { class: 'push' }),
-      link(neighbours.before, '‹ Previous', 'Previous unit'),
-      link(neighbours.after, 'Next ›', 'Next unit'),
+  byId('unit').replaceChildren(
+    crumbs(
+      'unit',
+      neighbours,
+      app.index.variants.length > 1 &&
+        h('a', { class: 'button', href: hash({ compare: unit.case, trial: unit.trial }) }, 'Compare variants'),
     ),
     h(
       'div',
@@ -261,7 +294,7 @@ function verdict(e) {
     e.position && h('code', { class: 'dim position' }, e.position),
   ];
   if (!e.detail) return h('div', { class: 'verdictline' }, summary);
-  return folded(summary, () => h('pre', { tabindex: '0' }, e.detail), {
+  return folded(summary, () => [h('pre', { tabindex: '0' }, e.detail), e.calls && flawList(e.calls)], {
     class: 'plain',
     open: e.outcome === 'fail' || e.outcome === 'error',
   });
