@@ -40,6 +40,8 @@ type Baseline struct {
 	Run       string    `json:"run"`
 	CreatedAt time.Time `json:"created_at"`
 	Mode      string    `json:"mode"`
+	// Selected says which part of its units a run had, such as "3 of 40 units selected (--case a)"; empty: all.
+	Selected string `json:"-"`
 	// Variants are the arms, by the ids of the variants, in their order.
 	Variants []Variant `json:"variants"`
 }
@@ -91,7 +93,9 @@ func OfRun(run *rundir.Run) (*Baseline, error) {
 	for _, c := range m.Cases {
 		p.Cases = append(p.Cases, partCase{c.ID, c.Digests})
 	}
-	return p.baseline(), nil
+	b := p.baseline()
+	b.Selected = m.Selected()
+	return b, nil
 }
 
 // parts are what a baseline is made from.
