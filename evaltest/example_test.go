@@ -2,6 +2,7 @@ package evaltest_test
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -227,6 +228,20 @@ func ExampleWeighted() {
 	score, err := search.Score(context.Background(), "Find the TODOs.", searched, expected)
 	fmt.Println(score.Value, err)
 	// Output: 0.875 <nil>
+}
+
+// A scorer that decides nothing, for a limit that each row gives in its metadata.
+func ExampleScorer_Optional() {
+	short := evaltest.NewScorer("short", func(ctx context.Context, _, answer, _ string) (evaltest.Score, error) {
+		limit, ok := evaltest.Metadata(ctx)["limit"].(float64)
+		if !ok {
+			return evaltest.Score{}, errors.New("the row has no limit")
+		}
+		return evaltest.Score{Value: min(1, limit/float64(len(answer)))}, nil
+	}).Optional()
+	_, err := short.Score(context.Background(), "Name a tea.", "Assam, or perhaps Darjeeling", "")
+	fmt.Println(err)
+	// Output: the row has no limit
 }
 
 func ExampleNewScorer() {

@@ -8,11 +8,11 @@ import "math"
 func Power(rates []float64, trials int, drop, alpha float64) float64 {
 	e := designError(rates, trials, drop)
 	z := normal(1 - alpha)
-	return 1 - tail1(drop/e-z) + tail1(drop/e+z)
+	return 1 - above(drop/e-z) + above(drop/e+z)
 }
 
-// tail1 returns the share of a normal distribution that is above z.
-func tail1(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
+// above returns the share of a normal distribution that is above z.
+func above(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
 
 // designError returns the standard error of the difference of two arms, one lower by so much.
 func designError(rates []float64, trials int, drop float64) float64 {
@@ -33,26 +33,6 @@ func Detectable(rates []float64, trials int, alpha, power float64) float64 {
 		return math.NaN()
 	}
 	return bound(notices, most, 1e-6)
-}
-
-// Trials returns how many trials of each case in each arm notice a drop with a power: 0 where no number up to a million
-// does.
-func Trials(rates []float64, drop, alpha, power float64) int {
-	const most = 1_000_000
-	low, high := 0, 1
-	for ; Power(rates, high, drop, alpha) < power; high *= 2 {
-		if low = high; high > most {
-			return 0
-		}
-	}
-	for high-low > 1 {
-		if middle := (low + high) / 2; Power(rates, middle, drop, alpha) >= power {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return high
 }
 
 // TrialsToDecide returns how many trials of each case in each arm decide with a power, were the difference what it

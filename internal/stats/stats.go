@@ -86,16 +86,13 @@ func logFactorial(n int) float64 {
 // normal returns how many standard deviations each side of the mean hold a share of a normal distribution.
 func normal(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }
 
-// tail returns the share of a normal distribution that is further from its mean than z, on both sides.
-func tail(z float64) float64 { return math.Erfc(math.Abs(z) / math.Sqrt2) }
-
 // student returns the same as normal of Student's t distribution.
 func student(confidence, df float64) float64 {
 	x := mathext.InvRegIncBeta(df/2, 0.5, 1-confidence)
 	return math.Sqrt(df * (1 - x) / x)
 }
 
-// studentTail returns the same as tail of Student's t distribution.
+// studentTail returns the share of Student's t distribution that is further from its mean than t, on both sides.
 func studentTail(t, df float64) float64 {
 	return mathext.RegIncBeta(df/2, 0.5, df/(df+t*t))
 }

@@ -69,6 +69,6 @@ for (line in readLines(file("stdin"))) {
     holm = p.adjust(x[[1]], "holm"),
     bh = p.adjust(x[[1]], "BH"),
     t = { r <- t.test(x[[1]]); c(r$estimate, r$stderr, r$p.value, r$conf.int) },
-    normal = c(qnorm((1 + x[[1]][1]) / 2), 2 * pnorm(-x[[1]][2]), 2 * pt(-x[[1]][2], x[[1]][3])))
+    normal = c(qnorm((1 + x[[1]][1]) / 2), 2 * pt(-x[[1]][2], x[[1]][3])))
   cat(sprintf("%.12g", out), "\n")
 }
