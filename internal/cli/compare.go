@@ -316,7 +316,8 @@ func (a *App) bless(rootFlag, word, name string) error {
 		return err
 	}
 	if b.Selected != "" {
-		return usageError("%s is %s: a baseline is of all units", id, b.Selected).hint("sdd-eval run, without a selection")
+		return usageError("%s is %s: a baseline is of all units", id, b.Selected).
+			hint("sdd-eval run, without a selection")
 	}
 	path, err := baseline.Write(root, name, b, a.secrets)
 	if errors.Is(err, baseline.ErrName) {

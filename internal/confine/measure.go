@@ -181,6 +181,10 @@ func (e *targetsError) Error() string { return "test the sandbox: " + e.err.Erro
 
 func (e *targetsError) Unwrap() error { return e.err }
 
+// maxSocketDir is how long the path of a directory for temporary files may be, so that a socket two levels below it
+// has a name of 107 bytes at most, which is the system's limit.
+const maxSocketDir = 80
+
 // newTargets makes the targets.
 func newTargets() (_ *targets, err error) {
 	t := new(targets)
@@ -189,7 +193,11 @@ func newTargets() (_ *targets, err error) {
 			t.remove()
 		}
 	}()
-	if t.dir, err = os.MkdirTemp("", "sdd-eval-probe-"); err != nil {
+	parent := ""
+	if len(os.TempDir()) > maxSocketDir {
+		parent = "/tmp"
+	}
+	if t.dir, err = os.MkdirTemp(parent, "sdd-eval-probe-"); err != nil {
 		return nil, err
 	}
 	if t.own, err = os.MkdirTemp("", "sdd-eval-probe-"); err != nil {

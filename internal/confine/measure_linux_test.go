@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,5 +62,18 @@ func TestNoTargets(t *testing.T) {
 		require.ErrorContains(t, err, "test the sandbox: ")
 		_, isUnavailable := errors.AsType[*UnavailableError](err)
 		assert.False(t, isUnavailable)
+	}
+}
+
+// TestLongTemporaryDirectory: names of sockets are short, and the user's directory for temporary files need not be.
+func TestLongTemporaryDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	t.Setenv("TMPDIR", dir)
+	for kind, m := range map[Kind]method{Bwrap: bwrap{}, Landlock: landlock{}} {
+		t.Run(string(kind), func(t *testing.T) {
+			_, err := measure(t.Context(), kind, m)
+			require.NoError(t, err)
+		})
 	}
 }

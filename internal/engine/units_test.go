@@ -27,7 +27,7 @@ func TestUnit(t *testing.T) {
 	t.Parallel()
 	const (
 		token  = "a-value-that-nobody-may-see"
-		theirs = "sk-test-of-the-users-shop"
+		theirs = "sk-test-of-a-shop"
 	)
 	says := func(actions string) string { return `{"turns": [{"actions": [` + actions + `]}]}` }
 	key := "AKIA" + "Z7Q2M4N6P8R1T3V5"

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
@@ -100,13 +101,12 @@ func neighbour(args []string) {
 
 // byMany has a quarter of the memory in each of four processes.
 func byMany(size int) error {
-	var all sync.WaitGroup
+	var all errgroup.Group // a child that was killed has not got all
 	for range 4 {
 		child := spawn(false, "hog", "hog-memory:"+strconv.Itoa(size/4))
-		all.Go(func() { _ = child.Wait() })
+		all.Go(child.Wait)
 	}
-	all.Wait()
-	return nil
+	return all.Wait()
 }
 
 func memoryFile(size int) error {
