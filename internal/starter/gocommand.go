@@ -16,19 +16,22 @@ import (
 // goTimeout is for a download of all modules over a slow line.
 const goTimeout = 10 * time.Minute
 
-// get has go.mod require a package, of the version that s wants if it is ours.
-func (s Starter) get(ctx context.Context, args ...string) error {
-	if pkg := &args[len(args)-1]; s.Version != "" && !strings.Contains(*pkg, "@") {
-		replaced, err := s.goCommand(ctx, "list", "-m", "-f", "{{.Replace}}", own)
-		if err != nil || replaced == "<nil>\n" {
-			*pkg += "@" + s.Version
+// get has modfile require a package; one of ours of the version that go.mod has, else of the one that s wants.
+func (s Starter) get(ctx context.Context, modfile string, args ...string) error {
+	if pkg := &args[len(args)-1]; !strings.Contains(*pkg, "@") {
+		version, err := s.goCommand(ctx, "list", "-m", "-f", "{{if not .Replace}}{{.Version}}{{end}}", own)
+		if err != nil { // go.mod does not name it
+			version = s.Version
+		}
+		if version = strings.TrimSpace(version); version != "" {
+			*pkg += "@" + version
 		}
 	}
 	if _, err := s.goCommand(ctx, append([]string{"get"}, args...)...); err != nil {
 		return fault.Advise(err, "mend what go says, then: sdd-eval init; a copy of sdd-eval on this machine serves "+
 			"by: go mod edit -replace "+own+"=DIR")
 	}
-	s.Wrote("go.mod")
+	s.Wrote(modfile)
 	return nil
 }
 

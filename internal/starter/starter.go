@@ -40,8 +40,7 @@ type file struct{ name, text string }
 type Starter struct {
 	Root    string // of the module, absolute
 	Environ []string
-	// Version is the version of this module for go.mod, such as "v1.2.3"; empty: the one that replaces it, else the
-	// newest.
+	// Version is the version of this module for a go.mod without it, such as "v1.2.3"; empty: the newest.
 	Version string
 	CI      string            // [GitHub] or [GitLab]; empty: no files of CI
 	Wrote   func(path string) // is told each path below the root that was written or changed
@@ -148,23 +147,45 @@ const (
 	gotestsum = "gotest.tools/gotestsum@v1.13.0"
 )
 
-// require has go.mod name this module, and for CI its tools, unless it does.
+// require has go.mod name this module and, for CI, tools.mod its tools, unless they do. What only the tools need stays
+// out of go.mod.
 func (s Starter) require(ctx context.Context) error {
 	if _, err := s.goCommand(ctx, "list", "-deps", own+"/evaltest"); err != nil {
-		if err := s.get(ctx, own+"/evaltest"); err != nil {
+		if err := s.get(ctx, "go.mod", own+"/evaltest"); err != nil {
 			return err
 		}
 	}
 	if s.CI == "" {
 		return nil
 	}
-	tools, err := s.goCommand(ctx, "list", "tool")
+	if err := s.copyMod(); err != nil {
+		return err
+	}
+	const modfile = "tools.mod"
+	tools, err := s.goCommand(ctx, "list", "-modfile="+modfile, "tool")
 	for _, tool := range []string{own + "/cmd/sdd-eval", gotestsum} {
 		name, _, _ := strings.Cut(tool, "@")
 		if err == nil && slices.Contains(strings.Fields(tools), name) {
 			continue
 		}
-		if err := s.get(ctx, "-tool", tool); err != nil {
+		if err := s.get(ctx, modfile, "-modfile="+modfile, "-tool", tool); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyMod begins tools.mod as what go.mod is, so that the command is of the version that the tests import.
+func (s Starter) copyMod() error {
+	for _, ext := range []string{".mod", ".sum"} {
+		text, err := disk.Tree(s.Root).ReadRegular(s.path("go"+ext), 16<<20)
+		if err == nil {
+			err = disk.Tree(s.Root).Create(s.path("tools"+ext), text, 0o644)
+		}
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			return nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
 	}

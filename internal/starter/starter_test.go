@@ -20,8 +20,7 @@ func goCalls(t *testing.T, fails string, s *Starter) func() []string {
 		t.Skip("the program is a script of sh")
 	}
 	bin, calls := t.TempDir(), filepath.Join(t.TempDir(), "calls")
-	script := "#!/bin/sh\necho \"$*\" >>'" + calls + "'\ncase \"$*\" in\n" + fails +
-		"'list -m -f {{.Replace}} " + own + "') echo '<nil>';;\nesac\n"
+	script := "#!/bin/sh\necho \"$*\" >>'" + calls + "'\ncase \"$*\" in\n" + fails + "esac\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755))
 	s.Environ = []string{"PATH=" + bin + ":/usr/bin:/bin"}
 	return func() []string {
@@ -33,8 +32,10 @@ func goCalls(t *testing.T, fails string, s *Starter) func() []string {
 
 func TestRequire(t *testing.T) {
 	const (
-		asked    = "list -deps " + own + "/evaltest"
-		replaced = "list -m -f {{.Replace}} " + own
+		asked   = "list -deps " + own + "/evaltest"
+		version = "list -m -f {{if not .Replace}}{{.Version}}{{end}} " + own
+		tools   = "list -modfile=tools.mod tool"
+		get     = "get -modfile=tools.mod -tool "
 	)
 	tests := []struct {
 		name, reason string
@@ -46,25 +47,31 @@ func TestRequire(t *testing.T) {
 		{name: "there", reason: "what go.mod has is not asked for", want: []string{asked}},
 		{
 			name: "missing", reason: "a checkout does not know its version", fails: "'" + asked + "') exit 1;;\n",
-			want: []string{asked, "get " + own + "/evaltest"},
+			want: []string{asked, version, "get " + own + "/evaltest"},
 		},
 		{
 			name: "released", reason: "the test is of the command's version", s: Starter{Version: "v1.2.3"},
-			fails: "'" + asked + "') exit 1;;\n",
-			want:  []string{asked, replaced, "get " + own + "/evaltest@v1.2.3"},
+			fails: "'" + asked + "'|'" + version + "') exit 1;;\n",
+			want:  []string{asked, version, "get " + own + "/evaltest@v1.2.3"},
 		},
 		{
 			name: "tools", reason: "a job makes junit.xml", s: Starter{CI: GitHub},
-			want: []string{asked, "list tool", "get -tool " + own + "/cmd/sdd-eval", "get -tool " + gotestsum},
+			want: []string{asked, tools, version, get + own + "/cmd/sdd-eval", get + gotestsum},
+		},
+		{
+			name: "older", reason: "the command is of the tests' version", s: Starter{CI: GitHub, Version: "v1.2.3"},
+			fails: "'" + version + "') echo v1.1.0;;\n",
+			want:  []string{asked, tools, version, get + own + "/cmd/sdd-eval@v1.1.0", get + gotestsum},
 		},
 		{
 			name: "tools there", reason: "what go.mod has is not asked for", s: Starter{CI: GitLab},
-			fails: "'list tool') echo " + own + "/cmd/sdd-eval; echo gotest.tools/gotestsum;;\n",
-			want:  []string{asked, "list tool"},
+			fails: "'" + tools + "') echo " + own + "/cmd/sdd-eval; echo gotest.tools/gotestsum;;\n",
+			want:  []string{asked, tools},
 		},
 		{
 			name: "offline", reason: "what go says is told", fails: "*) echo no such host >&2; exit 1;;\n",
-			want: []string{asked, "get " + own + "/evaltest"}, err: "go get " + own + "/evaltest: no such host",
+			want: []string{asked, version, "get " + own + "/evaltest"},
+			err:  "go get " + own + "/evaltest: no such host",
 		},
 	}
 	for _, tt := range tests {
@@ -94,7 +101,11 @@ func TestCI(t *testing.T) {
 	for system, name := range map[string]string{GitHub: ".github/workflows/evals.yml", GitLab: ".gitlab-ci.yml"} {
 		s := Starter{Root: t.TempDir(), CI: system, Wrote: func(string) {}}
 		goCalls(t, "", &s)
+		require.NoError(t, os.WriteFile(s.path("go.mod"), []byte("module example.org/shop\n"), 0o644))
 		require.NoError(t, s.Write(t.Context()))
+		tools, err := os.ReadFile(s.path("tools.mod"))
+		require.NoError(t, err)
+		require.Equal(t, "module example.org/shop\n", string(tools))
 		text, err := os.ReadFile(s.path(name))
 		require.NoError(t, err)
 		require.Contains(t, string(text), "make -f evals/ci.mk ci\n")

@@ -1,5 +1,5 @@
-// Package usermodule makes go.mod and go.sum of a user's Go module that uses this one by its directory, so that nothing
-// is downloaded.
+// Package usermodule makes go.mod, go.sum and tools.mod of a user's Go module that uses this one by its directory, so
+// that nothing is downloaded.
 package usermodule
 
 import (
@@ -12,8 +12,9 @@ import (
 
 const own = "github.com/sdd-eval/sdd-eval"
 
-// Write writes both files into dir, for a module of that name that has some of our tools: sdd-eval, gotestsum. root is
-// the directory of this module. The go directive is ours; requirements that the user's module does not need do no harm.
+// Write writes the files into dir, for a module of that name. tools.mod has some of our tools: sdd-eval, gotestsum.
+// root is the directory of this module. The go directive is ours; requirements that the user's module does not need do
+// no harm.
 func Write(dir, root, name string, tools ...string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -32,11 +33,15 @@ func Write(dir, root, name string, tools ...string) error {
 	fmt.Fprintf(&text, "module %s\n\n%s\nrequire %[3]s v0.0.0\n\nreplace %[3]s => %s\n",
 		name, strings.Join(parts, "\n"), own, root)
 	paths := map[string]string{"sdd-eval": own + "/cmd/sdd-eval", "gotestsum": "gotest.tools/gotestsum"}
+	files := map[string]string{"go.mod": text.String(), "go.sum": string(sums)}
 	for _, tool := range tools {
 		fmt.Fprintf(&text, "\ntool %s\n", paths[tool])
+		files["tools.mod"], files["tools.sum"] = text.String(), string(sums)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text.String()), 0o644); err != nil {
-		return err
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)
+	return nil
 }
