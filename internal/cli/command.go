@@ -50,10 +50,10 @@ type action func(ctx context.Context, args []string) error
 // commands returns the table of commands, in the order of the help.
 func commands() []command {
 	return []command{
-		initCommand(), validateCommand(), lintCommand(), runCommand(), reportCommand(), importHumanCommand(),
-		listCommand(), showCommand(), compareCommand(), blessCommand(), cleanCommand(), doctorCommand(),
-		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(),
-		cassetteMigrateCommand(), cassetteImportCommand(), cassetteExportCommand(),
+		initCommand(), validateCommand(), lintCommand(), runCommand(), rejudgeCommand(), reportCommand(),
+		importHumanCommand(), listCommand(), showCommand(), compareCommand(), blessCommand(), cleanCommand(),
+		doctorCommand(), cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(),
+		cassettePruneCommand(), cassetteMigrateCommand(), cassetteImportCommand(), cassetteExportCommand(),
 		hookInstallCommand(), hookUninstallCommand(), hookPreCommand(), hookPostCommand(), hookFailureCommand(),
 		matchCommand(), schemaCommand(), completionCommand(), helpCommand(), versionCommand(), completeCommand(),
 	}

@@ -19,7 +19,7 @@ var endings = []string{
 	string(result.Pass),
 }
 
-// former is a run that is resumed, or whose units are run again.
+// former is a run that is resumed, whose units are run again, or that is judged anew.
 type former struct {
 	// options are those that were given, with what the run says: its id, its playbook, its cassettes.
 	options runOptions
@@ -68,9 +68,16 @@ func (a *App) former(root string, o runOptions, id string) (former, error) {
 		return former{}, usageError("run: nothing of the run %s ended as --only %s says: %s", id, o.only, counts).
 			hint(commandLine("show", id, "--root", o.root))
 	}
-	f.options.resume, f.options.again = "", id
-	if o.resume != "" {
-		f.options.resume, f.options.again = id, ""
+	switch {
+	case o.resume != "" && m.Rejudged != "":
+		return former{}, usageError("run: %s judges %s anew: begin that again", id, m.Rejudged).
+			hint(commandLine("rejudge", m.Rejudged, "--root", o.root))
+	case o.resume != "":
+		f.options.resume = id
+	case o.again != "":
+		f.options.again = id
+	default:
+		f.options.rejudge = id
 	}
 	f.options.mode = cmp.Or(o.mode, m.Mode)
 	f.options.playbook = filepath.FromSlash(m.Playbook.Path)
@@ -96,11 +103,14 @@ func (f former) again(root string) string {
 func (o runOptions) choose(plan *plan.Plan, before former, cfg *engine.Config) error {
 	var ids []string
 	for _, u := range plan.Units {
-		if o.again == "" || before.results[[2]string{u.Case.ID, u.Variant.ID}] {
+		if o.again == "" && o.rejudge == "" || before.results[[2]string{u.Case.ID, u.Variant.ID}] {
 			ids = append(ids, u.ID())
 		}
 	}
 	by := o.selection.String()
+	if o.rejudge != "" && len(ids) < len(plan.Units) {
+		by = "rejudge " + o.rejudge
+	}
 	if o.again != "" {
 		var gone []string
 		for r := range before.results {

@@ -36,6 +36,8 @@ type runOptions struct {
 	// separated by commas; empty: any.
 	selection   selection
 	again, only string
+	// rejudge is the run that is judged anew.
+	rejudge string
 }
 
 func runCommand() command {
@@ -64,12 +66,8 @@ sdd-eval run demo.yaml --parallel 4
 sdd-eval run demo.yaml --units demo/refund/claude
 sdd-eval run --again latest --only fail,error
 sdd-eval run --resume latest`,
-		codes: `0    all units that were to run passed, or completed if nothing judges them
-1    a unit or a job failed
-2    the command line, the playbook or the configuration is wrong
-3    a unit or a job ended in an error: nothing is known about its agent
-130  interrupted; continue with --resume`,
-		args: arguments{max: 1, what: "FILE", kind: kindFile},
+		codes: runCodes,
+		args:  arguments{max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			o := runOptions{mode: "live"}
 			f.text(&o.playbook, "playbook", kindFile,
@@ -87,22 +85,10 @@ sdd-eval run --resume latest`,
 				"live", "record", "missing", "replay")
 			f.text(&o.cassettes, "cassettes", kindDir,
 				"The `DIR` of the cassettes; default: cassettes below the project's root.")
-			f.number(&o.parallel, "parallel", 1,
-				"Run up to `N` units at the same time; default: EVALTEST_PARALLEL, else the playbook's number, else "+
-					"the number of processors in replay and 1 in other modes.")
 			f.configDir(&o.configDir)
-			f.root(&o.root)
-			f.choice(&o.sandbox, "sandbox",
-				"The `KIND` of sandbox that confines agents and the code they write; default: EVALTEST_SANDBOX, else "+
-					"the playbook's, else auto, the strongest that works here.",
-				"auto", "bwrap", "landlock", "command", "none")
-			f.BoolVar(&o.llmJudge, "llm-judge", false,
-				"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
-			f.untrusted(&o.untrusted)
+			o.define(f)
 			f.BoolVar(&o.dryRun, "dry-run", false, "Say what would be run, recorded and asked, and what such units "+
 				"took in former runs, and run nothing.")
-			f.BoolVar(&o.bell, "bell", false, "Ring the terminal's bell when the run has ended.")
-			f.BoolVar(&o.open, "open", false, "Open report.html in the browser when the run has ended.")
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
 				"Resume a run although what judges its units has changed. The run and its reports say so.")
 			return func(ctx context.Context, args []string) error {
@@ -137,14 +123,38 @@ sdd-eval run --resume latest`,
 	}
 }
 
-// run runs a playbook, resumes a run, or runs units of one again.
+// runCodes describes the exit codes of a run.
+const runCodes = `0    all units that were to run passed, or completed if nothing judges them
+1    a unit or a job failed
+2    the command line, the playbook or the configuration is wrong
+3    a unit or a job ended in an error: nothing is known about its agent
+130  interrupted; continue with --resume`
+
+// define defines the flags that every run can have.
+func (o *runOptions) define(f *flags) {
+	f.number(&o.parallel, "parallel", 1,
+		"Run up to `N` units at the same time; default: EVALTEST_PARALLEL, else the playbook's number, else "+
+			"the number of processors in replay and 1 in other modes.")
+	f.root(&o.root)
+	f.choice(&o.sandbox, "sandbox",
+		"The `KIND` of sandbox that confines agents and the code they write; default: EVALTEST_SANDBOX, else "+
+			"the playbook's, else auto, the strongest that works here.",
+		"auto", "bwrap", "landlock", "command", "none")
+	f.BoolVar(&o.llmJudge, "llm-judge", false,
+		"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
+	f.untrusted(&o.untrusted)
+	f.BoolVar(&o.bell, "bell", false, "Ring the terminal's bell when the run has ended.")
+	f.BoolVar(&o.open, "open", false, "Open report.html in the browser when the run has ended.")
+}
+
+// run runs a playbook, resumes a run, runs units of one again, or judges one anew.
 func (a *App) run(ctx context.Context, o runOptions) error {
 	root, err := a.projectRoot(o.root)
 	if err != nil {
 		return err
 	}
 	var before former
-	if id := cmp.Or(o.resume, o.again); id != "" {
+	if id := cmp.Or(o.resume, o.again, o.rejudge); id != "" {
 		if before, err = a.former(root, o, id); err != nil {
 			return err
 		}
@@ -181,7 +191,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
 	}
 	err = verdict(done.Verdict, done.ID, o.root)
-	if before.over {
+	if before.over && o.resume != "" {
 		fmt.Fprintf(a.Stderr, "the run %s was finished already: nothing was left to run\n", done.ID)
 		if e, ok := errors.AsType[*exitError](err); ok {
 			e.next = before.again(o.root)
@@ -301,8 +311,14 @@ func (a *App) carryOut(
 		if plan, err = a.loadPlan(cfg, a.path(o.playbook)); err == nil {
 			err = o.choose(plan, before, &cfg)
 		}
+		if err == nil && o.rejudge != "" {
+			cfg.Keep.Rejudged, err = rundir.Open(cfg.Root, o.rejudge, a.secrets)
+		}
 		if err != nil {
 			return engine.Finished{}, nil, &engine.InputError{Err: err}
+		}
+		if of := cfg.Keep.Rejudged; of != nil {
+			defer of.Close()
 		}
 	}
 	var packed int64 = -1 // the size of the results when people got what they need to score
@@ -337,6 +353,9 @@ func (a *App) carryOut(
 
 // command returns the command line of the same run in another mode.
 func (o runOptions) command(mode engine.Mode) string {
+	if o.rejudge != "" {
+		return o.resumption(o.rejudge)
+	}
 	line := []string{"--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes}
 	if o.again != "" {
 		line = []string{"--again", o.again, "--only", o.only, "--mode", string(mode)}
@@ -344,12 +363,21 @@ func (o runOptions) command(mode engine.Mode) string {
 	return o.commandLine(append(line, o.selection.flags()...)...)
 }
 
-// resumption returns the command line that resumes a run with the same flags.
-func (o runOptions) resumption(id string) string { return o.commandLine("--resume", id) }
+// resumption returns the command line that resumes a run with the same flags, or judges one anew from the beginning.
+func (o runOptions) resumption(id string) string {
+	if o.rejudge != "" {
+		return o.commandLine(o.rejudge)
+	}
+	return o.commandLine("--resume", id)
+}
 
 // commandLine returns the command line of a run with args, and with the flags of o that every run can have.
 func (o runOptions) commandLine(args ...string) string {
-	line := append([]string{"run"}, args...)
+	name := "run"
+	if o.rejudge != "" {
+		name = "rejudge"
+	}
+	line := append([]string{name}, args...)
 	line = append(line, "--root", o.root, "--config-dir", o.configDir, "--sandbox", o.sandbox)
 	if o.parallel > 0 {
 		line = append(line, "--parallel", strconv.Itoa(o.parallel))

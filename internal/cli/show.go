@@ -183,6 +183,9 @@ func (s runPage) head(units []result.Unit) {
 	if m.Again != "" {
 		fmt.Fprintf(s.w, "again      %s\n", m.Again)
 	}
+	if m.Rejudged != "" {
+		fmt.Fprintf(s.w, "rejudged   %s\n", m.Rejudged)
+	}
 	fmt.Fprintf(s.w, "outcomes   %s\n", tallyOf(units, len(m.Units)))
 	for _, c := range m.Accepted {
 		fmt.Fprintf(s.w, "accepted   %s since the run began\n", printable(c))

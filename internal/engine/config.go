@@ -95,6 +95,9 @@ type Keep struct {
 	SelectedBy string
 	// Again is the id of the run whose units are run again; empty: there is none.
 	Again string
+	// Rejudged is the run whose units are judged anew, in place of agents or cassettes, in mode [Replay]; nil: there is
+	// none.
+	Rejudged *rundir.Run
 	// Report makes the reports of a run, where a step asks for them, and with last when the run has ended. Nil: such
 	// steps are skipped.
 	Report func(ctx context.Context, run *rundir.Run, last bool) error

@@ -48,8 +48,11 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 	for _, e := range a.unit.Evaluators {
 		start := a.now()
 		v := evaluator.Verdict{Outcome: result.Skip, Reason: "the agent was not started"}
+		unkept := a.unkept(e, in)
 		switch {
 		case in.Run == nil:
+		case unkept != "":
+			v = evaluator.Verdict{Outcome: result.Error, Reason: unkept}
 		case noModels != nil && e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel != 0:
 			v = evaluator.Verdict{Outcome: result.Error, Reason: noModels.Error()}
 			a.result.Next = cmp.Or(a.result.Next, fault.Advice(noModels))
@@ -140,11 +143,15 @@ func (a *attempt) openJudgments() error {
 
 // judges says where what models say of the unit comes from.
 func (a *attempt) judges() Judges {
+	mode := a.cfg.Mode
+	if a.former != nil { // what is recorded are answers to others
+		mode = Live
+	}
 	return Judges{
 		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()), Tree: a.tape.tree,
 		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit),
 		Advice:  "set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge, or add `required: false` to the evaluator",
-		Mode:    a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models,
+		Mode:    mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models,
 		Getenv: a.cfg.Getenv,
 	}
 }

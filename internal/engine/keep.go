@@ -52,6 +52,11 @@ func (a *attempt) keepChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.role.runsAgent() {
+		if a.result.AsLeft, err = a.site.isAsLeft(ctx); err != nil {
+			return err
+		}
+	}
 	changes := &result.Changes{Files: []result.FileChange{}}
 	for _, f := range d.Files {
 		switch f.Op {

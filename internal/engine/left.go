@@ -45,6 +45,13 @@ func (s *site) end(ctx context.Context, following []plan.Step, turns []cassette.
 	if err != nil {
 		return err
 	}
+	if s.live() {
+		m, err := s.baseline.Without(s.exclusion).Manifest(ctx, s.dirs.workspace)
+		if err != nil {
+			return err
+		}
+		s.endedDigest = m.Digest()
+	}
 	s.ended = &d
 	if !slices.ContainsFunc(s.unit.Evaluators, func(e plan.Evaluator) bool {
 		return !e.AfterSteps && e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0
@@ -88,6 +95,15 @@ func (d *unitDirs) asLeft() string {
 		return d.left
 	}
 	return d.workspace
+}
+
+// isAsLeft reports whether no step has changed what the agent left.
+func (s *site) isAsLeft(ctx context.Context) (bool, error) {
+	if s.ended == nil {
+		return true, nil
+	}
+	now, err := s.baseline.Without(s.exclusion).Manifest(ctx, s.dirs.workspace)
+	return now.Digest() == s.endedDigest, err
 }
 
 // givenPaths returns a function that reports whether a path is as a step before the agent left it, see

@@ -109,12 +109,21 @@ func (r *run) open(ctx context.Context) (err error) {
 			return &InputError{err}
 		}
 	}
+	var formerJobs []result.Job
+	if r.cfg.Keep != nil && r.cfg.Keep.Rejudged != nil {
+		if r.former, formerJobs, err = r.loadFormer(); err != nil {
+			return &InputError{err}
+		}
+	}
 	env, err := r.check(ctx)
 	if err != nil {
 		return &InputError{err}
 	}
 	if r.cfg.Keep != nil && r.kept == nil {
 		if err := r.makeDir(ctx, env); err != nil {
+			return err
+		}
+		if err := r.keepFormerJobs(formerJobs); err != nil {
 			return err
 		}
 	}
@@ -182,6 +191,9 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	for i, v := range m.Variants {
 		m.Variants[i].Env = env[v.ID]
 	}
+	if r.former != nil {
+		r.describeFormer(&m)
+	}
 	text := r.pb.Text
 	if text == nil {
 		text = []byte("# There is no playbook: a test in Go asked for this.\n")
@@ -221,6 +233,9 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 	}
 	if r.kept != nil {
 		m := r.kept.Manifest()
+		if m.Rejudged != "" {
+			note("judging anew what agents did in the run " + m.Rejudged)
+		}
 		if selected := m.Selected(); selected != "" {
 			note(selected)
 		}

@@ -46,6 +46,7 @@ type Runner struct {
 	progress progress
 	sandbox  *confine.Sandbox
 	kept     *rundir.Run            // the directory of the run; nil: it is not kept
+	former   former                 // the results that are judged anew; nil: agents or cassettes are
 	tell     func(session.Activity) // receives what agents do; nil: nobody watches
 	// allowedReads are the playbook's sandbox.allow_read as absolute paths, and what its caches show.
 	allowedReads func() ([]string, error)

@@ -44,6 +44,8 @@ type site struct {
 	given *workspace.Manifest
 	// ended is how the workspace differed from what the agent began with when the agent ended; nil: no step followed.
 	ended *workspace.Diff
+	// endedDigest is of what a live agent left then.
+	endedDigest string
 	// touched tells that something else than whole turns of the agent may have changed the workspace since the last of
 	// them.
 	touched bool

@@ -35,6 +35,9 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 		res.Outcome, res.Reason = result.Skip, why
 		return res
 	}
+	if r.former != nil {
+		return r.rejudge(ctx, u, log)
+	}
 	var attempts []string
 	for {
 		a := r.newAttempt(u, r.roleOf(u), log, newUnit(u, start, attempts))

@@ -103,7 +103,7 @@ func (s source) report() (*Report, error) {
 		Run: Run{
 			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State),
 			Tool: m.Tool, Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials,
-			Need: m.Need, Judged: m.Evaluators, Again: m.Again,
+			Need: m.Need, Judged: m.Evaluators, Again: m.Again, Rejudged: m.Rejudged,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
 		artifacts: s.artifacts,
@@ -139,6 +139,10 @@ func (s source) report() (*Report, error) {
 	rep.Notes = []string{}
 	for _, p := range rep.Run.Problems {
 		rep.Notes = append(rep.Notes, "problem of the run as a whole: "+p)
+	}
+	if m.Rejudged != "" {
+		rep.Notes = append(rep.Notes,
+			fmt.Sprintf("the run %s was judged anew: what the agents did is that run's.", m.Rejudged))
 	}
 	if m.Again != "" {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("units of the run %s were run again; its results stay.", m.Again))

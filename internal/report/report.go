@@ -59,6 +59,8 @@ type Run struct {
 	Selection *Selection `json:"selection,omitempty"`
 	// Again is the run whose units this one ran again; empty: there is none.
 	Again string `json:"again,omitempty"`
+	// Rejudged is the run that this one judged anew; empty: there is none.
+	Rejudged string `json:"rejudged,omitempty"`
 	// Judged says whether the playbook has evaluators.
 	Judged bool `json:"evaluators"`
 	// Problems are errors of the run as a whole, such as that nothing was judged. With any of them its outcome is

@@ -114,6 +114,8 @@ type Unit struct {
 	Endpoint string `json:"endpoint,omitempty"`
 	// Modes are the session modes that the agent was in, as [trajectory.Agent] has them.
 	Modes []string `json:"modes,omitempty"`
+	// AsLeft says that the workspace that is kept of a live unit is as the agent left it, steps after it or not.
+	AsLeft bool `json:"workspace_as_left,omitempty"`
 	// Warnings are for people. They do not affect the outcome. An example is a stale cassette that was allowed.
 	Warnings []string `json:"warnings,omitempty"`
 	// Attempts are the errors of the attempts before this one, in order.

@@ -64,6 +64,8 @@ type Manifest struct {
 	Selection *Selection `json:"selection,omitempty"`
 	// Again is the id of the run whose units this one runs again, and whose results stay; empty: there is none.
 	Again string `json:"again,omitempty"`
+	// Rejudged is the id of the run that this one judges anew: what the agents did is that run's; empty: there is none.
+	Rejudged string `json:"rejudged,omitempty"`
 	// Units has the ids of the units to run, playbook/case/variant/trial: all trials of each case under each variant
 	// that it asks. Jobs has those of the jobs outside the matrix. Both are in the order in which they are shown.
 	Units []string `json:"units"`

@@ -60,6 +60,8 @@ func (m *Manifest) checkSelection() error {
 	switch s := m.Selection; {
 	case m.Again != "" && !runID.MatchString(m.Again):
 		return fmt.Errorf("again: %q is not the id of a run", m.Again)
+	case m.Rejudged != "" && !runID.MatchString(m.Rejudged):
+		return fmt.Errorf("rejudged: %q is not the id of a run", m.Rejudged)
 	case s == nil:
 	case s.By == "":
 		return errors.New("selection: nothing says by what the units were chosen")
