@@ -8,8 +8,6 @@ AGENTS   := $(CURDIR)/fixtures/agents/node_modules/.bin
 RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin
 # Tests that need those programs. `make test` leaves them out; `make test-live` runs them, in their packages.
 LIVE      := ^TestReal|^TestGemini$$/^gemini-cli$$|^TestEvals$$/^judges-(bun|deno|tsx)$$
-# Long tests of processes, which know nothing of another round in the process that starts them.
-ONCE      := ^Test(AsUser|Faces|FalseGreen|GoTestCache|HelperIsBuilt|Hogs|Inits|Install|Scenarios|Script|Tutorial)$$
 # The packages that have tests with a prefix.
 having     = $(addprefix ./,$(sort $(dir $(or $(shell git grep -l '^func $(1)' -- '*_test.go'),$(error git finds no test with the prefix $(1))))))
 # The packages that decide what is green; docs/mutants.md has their figures.
@@ -18,7 +16,8 @@ MUTATED   := evaltest/trajectory playbook $(addprefix internal/,cassette engine 
   fieldaccuracy files llmjudge metrics payload tooltrajectory))
 # Go's own limit for a package, ten minutes, is too short for a busy machine.
 GOTEST    := $(GO) tool gotestsum --format pkgname-and-test-fails
-FLAGS     := -race -timeout 30m $(if $(CI),-shuffle=on)
+# `make lint` vets.
+FLAGS     := -vet=off -race -timeout 30m $(if $(CI),-shuffle=on)
 define NO_SKIPS
 @if [ -n "$(CI)" ] && grep -B1 '<skipped' $(1); then echo 'a test was skipped, and CI is set' >&2; exit 1; fi
 endef
@@ -52,8 +51,9 @@ test-live: agents runtimes mcp ## Install agents, runtimes and MCP servers with 
 	$(call NO_SKIPS,junit-live.xml)
 
 .PHONY: test-twice
+# It finds what a test leaves in its process. Tests of other processes leave nothing in it: -short skips them.
 test-twice: ## Run the tests within processes twice in one process each, in random order and without -race.
-	$(GO) test -count=2 -shuffle=on -timeout 30m -skip '$(LIVE)|$(ONCE)' $(PKGS) | { grep -v '\[no test files\]$$' || true; }
+	$(GO) test -short -vet=off -count=2 -shuffle=on -timeout 30m -skip '$(LIVE)' $(PKGS) | { grep -v '\[no test files\]$$' || true; }
 
 .PHONY: soak
 soak: ## Kill, flood and race for long what test does for a moment; docs/performance.md has figures.

@@ -130,9 +130,7 @@ func newStranger(t *testing.T, suite suiteBinary) *stranger {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.home, "credentials"), []byte(s.secret), 0o600))
 	s.plant(t)
-	build, err := exec.Command("go", "env", "GOCACHE").Output()
-	require.NoError(t, err)
-	s.caches = []string{strings.TrimSpace(string(build)), t.TempDir()}
+	s.caches = []string{goCache(), t.TempDir()}
 	t.Cleanup(func() { _ = os.Remove(filepath.Join(s.caches[0], s.planted)) })
 	s.victim = exec.Command("sleep", "600")
 	require.NoError(t, s.victim.Start())

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -124,9 +123,7 @@ func TestGoTestJSON(t *testing.T) {
 // testJSON runs a compiled suite in the module's root as `go test -json` runs it.
 func (m module) testJSON(bin string, env []string, args ...string) (events []event, code int) {
 	m.t.Helper()
-	converter, err := exec.Command("go", "tool", "-n", "test2json").Output()
-	require.NoError(m.t, err)
-	out, code := m.run(append(env, "EVALTEST_SANDBOX=none"), strings.TrimSpace(string(converter)),
+	out, code := m.run(append(env, "EVALTEST_SANDBOX=none"), converter(),
 		append([]string{"-t", "-p", "example.com/shop/evals", bin, "-test.v=test2json", "-test.paniconexit0"},
 			args...)...)
 	return m.events(out), code

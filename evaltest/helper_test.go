@@ -81,14 +81,6 @@ func helpersIn(t *testing.T, dir string) []string {
 	return helpers
 }
 
-// buildCache returns the user's build cache.
-func buildCache(t *testing.T) string {
-	t.Helper()
-	dir, err := exec.Command("go", "env", "GOCACHE").Output()
-	require.NoError(t, err)
-	return strings.TrimSpace(string(dir))
-}
-
 // TestHelperIsBuilt in the user's module, by two tests at once, for a cache that is empty: with a replace directive,
 // and from a vendor directory without a network or a module cache.
 func TestHelperIsBuilt(t *testing.T) {
@@ -115,7 +107,7 @@ func TestHelperIsBuilt(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			home, cache := t.TempDir(), buildCache(t)
+			home, cache := t.TempDir(), goCache()
 			suite := suiteBinary{module{t, tt.dir.dir}, suite.bin, suite.pkg}
 			var both sync.WaitGroup
 			for _, sandbox := range []string{"bwrap", "none"} {
@@ -169,7 +161,7 @@ func TestHelperWithoutCache(t *testing.T) {
 	suite := newModule(t).compile("./evals")
 	temp := t.TempDir()
 	out, code := suite.test([]string{
-		"EVALTEST_MODE=live", "EVALTEST_SANDBOX=bwrap", "XDG_CACHE_HOME=/proc", "GOCACHE=" + buildCache(t),
+		"EVALTEST_MODE=live", "EVALTEST_SANDBOX=bwrap", "XDG_CACHE_HOME=/proc", "GOCACHE=" + goCache(),
 		"TMPDIR=" + temp,
 	})
 	require.Zero(t, code, out)

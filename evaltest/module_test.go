@@ -35,6 +35,9 @@ var linked = evaltest.Describe
 // newModule makes the module and records its cassette with the scripted agent.
 func newModule(t *testing.T) module {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("its suites are processes of their own")
+	}
 	require.NotNil(t, linked)
 	m := module{t, t.TempDir()}
 	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/module")))
@@ -112,14 +115,28 @@ var (
 	frames = regexp.MustCompile(`(?m)^.*\t(\$SDD_EVAL|\$GOROOT)/.*:\d+\n`)
 )
 
+var (
+	goroot    = goSays("env", "GOROOT")
+	goCache   = goSays("env", "GOCACHE")
+	converter = goSays("tool", "-n", "test2json")
+)
+
+// goSays returns what the go command says, which is asked once.
+func goSays(args ...string) func() string {
+	return sync.OnceValue(func() string {
+		out, err := exec.Command("go", args...).Output()
+		if err != nil {
+			panic(err)
+		}
+		return strings.TrimSpace(string(out))
+	})
+}
+
 // stable removes from output what differs from run to run, and from machine to machine.
 func (m module) stable(out string) string {
 	root, err := filepath.Abs("..")
 	require.NoError(m.t, err)
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(m.t, err)
-	out = strings.NewReplacer(m.dir, "$MODULE", root, "$SDD_EVAL", strings.TrimSpace(string(goroot)),
-		"$GOROOT").Replace(out)
+	out = strings.NewReplacer(m.dir, "$MODULE", root, "$SDD_EVAL", goroot(), "$GOROOT").Replace(out)
 	out = frames.ReplaceAllString(out, "")
 	return durations.ReplaceAllStringFunc(out, func(s string) string {
 		if s[0] == '(' {

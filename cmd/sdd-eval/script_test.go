@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -45,6 +46,10 @@ const root = "../.."
 func testMain(m *testing.M) int {
 	if linked == nil || linkedToo == nil {
 		panic("no command to test")
+	}
+	flag.Parse()
+	if testing.Short() {
+		return 0 // the command is a process of its own
 	}
 	dir, remove, err := mutated.Dir("sdd-eval-bin-")
 	if err == nil {

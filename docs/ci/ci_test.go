@@ -139,6 +139,9 @@ var linked = evaltest.Describe
 
 // TestMakefile makes everything in a module of its own, as a user has it: first what passes, then what fails.
 func TestMakefile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make is a process of its own")
+	}
 	require.NotNil(t, linked)
 	clitest.Require(t, "make", []string{"--version"}, 10*time.Second)
 	dir := module(t)

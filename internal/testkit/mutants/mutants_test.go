@@ -141,6 +141,9 @@ func TestCollect(t *testing.T) {
 
 // TestRun tries a module: what the tests check is killed, what they do not check survives.
 func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("go test is a process of its own")
+	}
 	root, work := t.TempDir(), t.TempDir()
 	write(t, root, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.26\n",
@@ -252,6 +255,9 @@ func TestBroken(t *testing.T) { t.Error() }
 
 // TestBuilt tries a package whose functions only run in a program that tests build: once, and with each mutant then.
 func TestBuilt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("go test is a process of its own")
+	}
 	builtBy["p"] = []string{"cmd ^Test(Command|Alone)$"}
 	t.Cleanup(func() { delete(builtBy, "p") })
 	root, work := t.TempDir(), t.TempDir()
