@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -38,8 +39,8 @@ type build struct {
 }
 
 // Build builds the Go command pkg, an import path or a directory such as "../cmd/shop", with the environment of the
-// test, and returns its absolute path. It builds a command once for all tests of a process. Most of the cost is
-// linking, since go's build cache has the rest. If the command cannot be built, Build fails the test and ends it.
+// test, and returns its absolute path. It builds a command once for all tests of a process. Go compiles and links only
+// what changed since. If the command cannot be built, Build fails the test and ends it.
 //
 // Programs are kept in .evaltest/bin below the module's root, under names made from their content, so that processes
 // which build different versions at the same time do not mix them up.
@@ -85,8 +86,17 @@ func buildCommand(dir, pkg string) (path string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, tree.RemoveAll(fresh)) }()
+	last := filepath.Join(fresh, programName(dir, pkg))
+	if err := putLast(tree, bin, last); err != nil {
+		return "", err
+	}
 	if err := goBuild(dir, pkg, fresh); err != nil {
 		return "", err
+	}
+	if info, err := os.Stat(last); err == nil && info.ModTime().Equal(unbuilt) { // the program has another name
+		if err := tree.Remove(last); err != nil {
+			return "", err
+		}
 	}
 	programs, err := os.ReadDir(fresh)
 	if err != nil {
@@ -100,7 +110,7 @@ func buildCommand(dir, pkg string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	target := filepath.Join(bin, fmt.Sprintf("%x", sha256.Sum256(content))[:16])
+	target := filepath.Join(bin, contentName(content))
 	path = filepath.Join(target, name)
 	if err := tree.Rename(fresh, target); err != nil {
 		if _, statErr := os.Stat(path); statErr != nil { // not because the program exists
@@ -112,6 +122,42 @@ func buildCommand(dir, pkg string) (path string, err error) {
 		return "", err
 	}
 	return path, removeOld(tree, bin, now.Add(-keptBuilds))
+}
+
+// contentName returns the name of the directory for a program.
+func contentName(program []byte) string { return fmt.Sprintf("%x", sha256.Sum256(program))[:16] }
+
+// programName returns the name that the program of a package most likely has.
+func programName(dir, pkg string) string {
+	name := filepath.Base(filepath.Join(dir, filepath.FromSlash(pkg)))
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return name
+}
+
+// unbuilt is the modification time of a program that go has neither built nor found up to date.
+var unbuilt = time.Unix(1e9, 0)
+
+// putLast copies the program with the same name that was used last to path, where go does not link it again if it is
+// up to date. A program that is not what its directory is named after is passed over.
+func putLast(tree disk.Tree, bin, path string) error {
+	programs, _ := filepath.Glob(filepath.Join(bin, "*", filepath.Base(path))) // none if the name has brackets
+	var newest string
+	var used time.Time
+	for _, program := range programs {
+		if info, err := os.Stat(filepath.Dir(program)); err == nil && info.ModTime().After(used) {
+			newest, used = program, info.ModTime()
+		}
+	}
+	content, err := os.ReadFile(newest)
+	if err != nil || contentName(content) != filepath.Base(filepath.Dir(newest)) {
+		return nil
+	}
+	if err := tree.Create(path, content, 0o755); err != nil {
+		return err
+	}
+	return tree.Chtimes(path, unbuilt)
 }
 
 // goBuild builds pkg into the directory to, with the go command that go test has put into PATH.

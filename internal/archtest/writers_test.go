@@ -48,7 +48,7 @@ var writers = []writer{
 	{"internal/starter", []string{"(Starter).Write", "(Starter).copyMod"}, "our own texts; go.mod"},
 	{"internal/cli", []string{"appendSummary"}, "files of a run's directory were masked when they were written"},
 	{"internal/project", []string{"createOnce"}, "our own texts"},
-	{"evaltest/clitest", []string{"MinimalPath", "buildCommand"}, "links to programs, and programs that we built"},
+	{"evaltest/clitest", []string{"MinimalPath", "buildCommand", "putLast"}, "links to programs, and what we built"},
 	{"evaltest", []string{"copyWorkspace"}, "a workspace that was searched, for the test that asked"},
 	{"evaltest/judge", []string{"serve"}, "a judge in its own process, whose answer the harness masks"},
 	{"internal/supervise", nil, "messages to and from a supervisor, which is our own process"},
