@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +23,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
-	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // builds are what go compiled of the files that all workspaces are copied from, before an agent has worked on them.
@@ -41,10 +42,11 @@ const (
 	buildsAge = 7 * 24 * time.Hour
 )
 
-// builtBefore returns the directory of the builds that a step's command may read, empty if it runs no go, or if
-// workspaces have no path in common, by which go finds what it compiled. What `go test` needs is compiled first.
-func (r *Runner) builtBefore(ctx context.Context, s plan.Step) (string, error) {
-	if s.Args[0] != "go" || r.source == "" {
+// builtBefore returns the directory of the builds that a command may read, empty if there are none, or if workspaces
+// have no path in common, by which go finds what it compiled. What `go test` needs in cwd, a directory of a workspace,
+// is compiled first. Of other commands, and if there are no args, nobody knows what they run: they read what there is.
+func (r *Runner) builtBefore(ctx context.Context, args []string, cwd string) (string, error) {
+	if r.source == "" {
 		return "", nil
 	}
 	held, err := r.properties(ctx)
@@ -54,12 +56,18 @@ func (r *Runner) builtBefore(ctx context.Context, s plan.Step) (string, error) {
 	b := &r.builds
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	command := s.Cwd + "\x00" + strings.Join(s.Args, "\x00")
-	tests := len(s.Args) > 1 && s.Args[1] == "test" && !slices.ContainsFunc(s.Args, execFlag.MatchString)
+	cwd = path.Clean(cwd)
+	command := cwd + "\x00" + strings.Join(args, "\x00")
+	tests := len(args) > 1 && args[0] == "go" && args[1] == "test" && !slices.ContainsFunc(args, execFlag.MatchString)
 	if b.tried && (!tests || b.made[command]) {
 		return b.dir, nil
 	}
-	if err := r.build(ctx, s, tests, command); err != nil {
+	if tests {
+		err = r.build(ctx, args, cwd, command)
+	} else {
+		err = r.findBuilds(ctx)
+	}
+	if err != nil {
 		b.dir = "" // it can do without
 	}
 	if ctx.Err() != nil {
@@ -69,8 +77,8 @@ func (r *Runner) builtBefore(ctx context.Context, s plan.Step) (string, error) {
 	return b.dir, nil
 }
 
-// build finds the directory of the builds and compiles for a command, unless that was done before.
-func (r *Runner) build(ctx context.Context, s plan.Step, tests bool, command string) error {
+// findBuilds finds the directory of the builds, and notes that it is used. An error means that there is none.
+func (r *Runner) findBuilds(ctx context.Context) error {
 	t, err := r.loadTemplate(ctx)
 	if err != nil {
 		return err
@@ -79,26 +87,36 @@ func (r *Runner) build(ctx context.Context, s plan.Step, tests bool, command str
 	if err != nil {
 		return err
 	}
-	all := filepath.Join(cache, "sdd-eval", "builds")
-	r.builds.dir = filepath.Join(all, t.Digest())
+	r.builds.dir = filepath.Join(cache, "sdd-eval", "builds", t.Digest())
+	now := r.now()
+	return os.Chtimes(r.builds.dir, now, now)
+}
+
+// build compiles for a command, unless that was done before.
+func (r *Runner) build(ctx context.Context, args []string, cwd, command string) error {
+	if err := r.findBuilds(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := os.MkdirAll(r.builds.dir, 0o700); err != nil {
 		return err
 	}
-	now := r.now()
-	_ = os.Chtimes(r.builds.dir, now, now)
 	done := filepath.Join(r.builds.dir, "built-"+buildsKey(r.cfg.Environ, command))
-	if _, err := os.Lstat(done); err == nil || !tests {
+	if _, err := os.Lstat(done); err == nil {
 		return nil
 	}
-	removeOld(all, now.Add(-buildsAge))
-	if err := r.compile(ctx, s, t); err != nil {
+	removeOld(filepath.Dir(r.builds.dir), r.now().Add(-buildsAge))
+	if err := r.compile(ctx, args, cwd); err != nil {
 		return err
 	}
 	return os.WriteFile(done, nil, 0o600)
 }
 
 // compile does what the command does, but runs no test: nothing of the files is run.
-func (r *Runner) compile(ctx context.Context, s plan.Step, t *workspace.Template) (err error) {
+func (r *Runner) compile(ctx context.Context, args []string, cwd string) (err error) {
+	t, err := r.loadTemplate(ctx)
+	if err != nil {
+		return err
+	}
 	var dirs unitDirs
 	if dirs.base, err = disk.MkdirTemp(r.cfg.TempDir); err != nil {
 		return err
@@ -111,7 +129,7 @@ func (r *Runner) compile(ctx context.Context, s plan.Step, t *workspace.Template
 	if err := dirs.makeStepDirs(r.cfg.TempDir); err != nil {
 		return err
 	}
-	work, err := openDir(dirs.workspace, s.Cwd)
+	work, err := openDir(dirs.workspace, cwd)
 	if err != nil {
 		return err
 	}
@@ -120,7 +138,7 @@ func (r *Runner) compile(ctx context.Context, s plan.Step, t *workspace.Template
 	defer cancel()
 	env := r.stepEnvironment(&dirs, toolcache.Find(r.cfg.Environ).BuildInto(r.builds.dir))
 	p, err := r.start(ctx, supervise.Command{
-		Path: s.Args[0], Args: slices.Concat([]string{"go", "test", "-exec=true"}, s.Args[2:]), DirFile: work,
+		Path: args[0], Args: slices.Concat([]string{"go", "test", "-exec=true"}, args[2:]), DirFile: work,
 		Env: env, Scratch: dirs.steps,
 	}, confine.Policy{
 		Write:     []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp(), r.builds.dir},

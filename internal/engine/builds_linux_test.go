@@ -34,6 +34,7 @@ func TestBuilds(t *testing.T) {
 		"dir1/file1.go":  "package p\n\nimport _ \"example.com/m/dir2\"\n",
 		"dir2/file2.go":  "package p\n",
 		"dir1/x_test.go": "package p\n\nfunc init() { panic(\"a test that runs\") }\n",
+		"../judge.sh":    "case $GOCACHEPROG in */sdd-eval/builds/*) echo '{\"pass\": true}' ;; esac\n",
 	} {
 		path := filepath.Join(root, "src", name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -41,6 +42,8 @@ func TestBuilds(t *testing.T) {
 	}
 	text := strings.Replace(benchPlaybook, "acp.prompt}]",
 		"acp.prompt}, {run: go build -x ./dir0 ./dir2}, {run: go test -vet=off ./dir0 ./dir1}]", 1) +
+		"  - {type: code_judge, name: reads, script: [sh, judge.sh]}\n" +
+		"  - {type: command, name: spares, run: go build -x ./dir2, stderr: {not_contains: -p example.com/m/dir2}}\n" +
 		"workspace: {from: src}\n"
 	record(t, root, text)
 	// run returns the packages that go build compiled, which is a step before the one that fails.
@@ -53,6 +56,10 @@ func TestBuilds(t *testing.T) {
 		require.Equal(t, result.Fail, u.Outcome, u.Reason)
 		last := len(u.Steps) - 1
 		require.Contains(t, u.Steps[last].Output, "a test that runs")
+		require.Len(t, u.Evaluations, 3)
+		for _, e := range u.Evaluations[1:] {
+			require.Equal(t, result.Pass, e.Outcome, e.Name+": "+e.Reason+e.Detail)
+		}
 		for line := range strings.Lines(u.Steps[last-1].Output) {
 			if _, args, ok := strings.Cut(line, "/compile -o"); ok {
 				_, args, _ = strings.Cut(args, " -p ")

@@ -110,7 +110,7 @@ func (r *Runner) newScripts() (*script.Runner, error) {
 	}
 	return &script.Runner{
 		Sandbox: r.sandbox, Environ: r.cfg.Environ, Pass: r.pb.Env.Pass, Root: r.cfg.Root, Secret: workspace.IsSecret,
-		Read: allowed, Caches: r.caches, TempDir: r.cfg.TempDir, Limits: limitsOf(r.pb),
+		Read: allowed, Caches: r.caches, Built: r.builtBefore, TempDir: r.cfg.TempDir, Limits: limitsOf(r.pb),
 	}, nil
 }
 

@@ -143,7 +143,7 @@ type starter func(context.Context, supervise.Command, confine.Policy) (*supervis
 func (r *Runner) runCommand(
 	ctx context.Context, s plan.Step, dirs *unitDirs, start starter,
 ) (*result.Command, error) {
-	built, err := r.builtBefore(ctx, s)
+	built, err := r.builtBefore(ctx, s.Args, s.Cwd)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
 	}

@@ -35,6 +35,9 @@ type Runner struct {
 	Read []string
 	// Caches are the playbook's; Read has what they show.
 	Caches []toolcache.Cache
+	// Built, unless it is nil, returns a directory for [toolcache.Caches.WithBuilds], or an empty path. It gets the
+	// command of a script in a copy of the workspace and its directory there; else nobody knows what a script runs.
+	Built func(ctx context.Context, argv []string, cwd string) (string, error)
 	// TempDir is the directory for the HOME and TMPDIR of scripts. If it is empty, it is the system's.
 	TempDir string
 	// Limits are what a script may use of the machine; those that are zero are the default ones.
@@ -98,7 +101,11 @@ func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace str
 		return Output{}, err
 	}
 	defer func() { err = errors.Join(err, own.remove()) }()
-	if err := toolcache.Find(r.Environ, r.Caches...).Lay(ctx, own.home); err != nil {
+	caches, err := r.findCaches(ctx, s, workspace)
+	if err != nil {
+		return Output{}, err
+	}
+	if err := caches.Lay(ctx, own.home); err != nil {
 		return Output{}, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -108,11 +115,11 @@ func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace str
 	defer cancel()
 
 	stdout, stderr := &bounded{over: stop}, &excerpt.Tail{Limit: keptStderr}
-	env := r.environment(s, own, workspace)
+	env := r.environment(s, own, workspace, caches)
 	p, err := r.Sandbox.Start(ctx, supervise.Command{
 		Path: s.Argv[0], Args: s.Argv, Dir: s.Cwd, Env: env, Scratch: own.base, Grace: grace,
 		Stdin: bytes.NewReader(stdin), Stdout: stdout, Stderr: stderr, Limits: r.Limits,
-	}, r.policy(s, own, workspace))
+	}, r.policy(s, own, workspace, caches))
 	if err != nil {
 		return Output{}, err
 	}
@@ -123,6 +130,25 @@ func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace str
 		err = context.Cause(ctx)
 	}
 	return out, err
+}
+
+// findCaches returns the caches that a script may read.
+func (r *Runner) findCaches(ctx context.Context, s Script, workspace string) (toolcache.Caches, error) {
+	caches := toolcache.Find(r.Environ, r.Caches...)
+	if r.Built == nil {
+		return caches, nil
+	}
+	var argv []string
+	cwd := ""
+	if s.Apart && slices.Contains(s.Write, workspace) {
+		rel, err := filepath.Rel(workspace, s.Cwd)
+		if err != nil {
+			return caches, err
+		}
+		argv, cwd = s.Argv, filepath.ToSlash(rel)
+	}
+	built, err := r.Built(ctx, argv, cwd)
+	return caches.WithBuilds(built), err
 }
 
 // bounded keeps what is written to it up to a limit.
@@ -166,10 +192,10 @@ func (d dirs) remove() error { return disk.RemoveAll(d.base) }
 
 // policy returns what a script may touch. It may write to its own directories. It may read the workspace, the caches of
 // toolchains and, unless it is kept apart, the project without its secrets.
-func (r *Runner) policy(s Script, own dirs, workspace string) confine.Policy {
+func (r *Runner) policy(s Script, own dirs, workspace string, caches toolcache.Caches) confine.Policy {
 	p := confine.Policy{
 		Write:   append([]string{own.home, own.tmp}, s.Write...),
-		Read:    slices.Concat(r.Read, toolcache.Find(r.Environ).Paths()),
+		Read:    slices.Concat(r.Read, caches.Paths()),
 		Network: s.Network,
 	}
 	if workspace != "" {
@@ -217,14 +243,13 @@ var generated = []string{".git", "node_modules", ".venv", "target", ".llman"}
 
 // environment returns the variables that every child gets, those of the toolchains' caches, without which a test would
 // build the standard library, and those of the script.
-func (r *Runner) environment(s Script, own dirs, workspace string) []string {
+func (r *Runner) environment(s Script, own dirs, workspace string, caches toolcache.Caches) []string {
 	if workspace == "" {
 		workspace = own.base // PATH does not lead there, and git finds no repository above it
 	}
 	env := environ.ForChild(environ.Spec{
 		Environ: r.Environ, Workspace: workspace, Home: own.home, Tmp: own.tmp, Pass: r.Pass,
 	})
-	caches := toolcache.Find(r.Environ, r.Caches...)
 	env = append(caches.Without(env), caches.Variables(own.home, !s.Network)...) // Pass may name them
 	return append(env, s.Env...)
 }
