@@ -51,8 +51,8 @@ type action func(ctx context.Context, args []string) error
 func commands() []command {
 	return []command{
 		initCommand(), validateCommand(), lintCommand(), runCommand(), rejudgeCommand(), reportCommand(),
-		importHumanCommand(), listCommand(), showCommand(), compareCommand(), blessCommand(), cleanCommand(),
-		doctorCommand(), cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(),
+		importHumanCommand(), listCommand(), showCommand(), compareCommand(), agreementCommand(), blessCommand(),
+		cleanCommand(), doctorCommand(), cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(),
 		cassettePruneCommand(), cassetteMigrateCommand(), cassetteImportCommand(), cassetteExportCommand(),
 		hookInstallCommand(), hookUninstallCommand(), hookPreCommand(), hookPostCommand(), hookFailureCommand(),
 		matchCommand(), schemaCommand(), completionCommand(), helpCommand(), versionCommand(), completeCommand(),

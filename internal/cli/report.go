@@ -301,8 +301,14 @@ func (a *App) importHuman(ctx context.Context, rootFlag, run, file string) error
 	if scores.Replaced {
 		added = "replaced"
 	}
-	variants := count(len(scores.Variants), "variant")
-	fmt.Fprintf(a.Stderr, "%s: scores of %s for %s\n", added, printable(scores.Rater), variants)
+	var what []string
+	if n := len(scores.Variants); n > 0 {
+		what = append(what, "scores of "+printable(scores.Rater)+" for "+count(n, "variant"))
+	}
+	if n := len(scores.Units); n > 0 {
+		what = append(what, "labels of "+printable(scores.Rater)+" for "+count(n, "unit"))
+	}
+	fmt.Fprintf(a.Stderr, "%s: %s\n", added, strings.Join(what, ", "))
 	_, err = rebuildReport(ctx, a, r, reporting{formats: report.Names()})
 	return err
 }

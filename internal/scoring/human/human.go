@@ -32,10 +32,17 @@ type Rating struct {
 	Notes string  `json:"notes"`
 }
 
-// Scores are one person's ratings of all variants of a run.
+// Label is one person's word on one unit, to compare judges with.
+type Label struct {
+	Solved bool   `json:"solved"`
+	Notes  string `json:"notes,omitempty"`
+}
+
+// Scores are one person's ratings of all variants of a run, and labels of units. There may be none of either.
 type Scores struct {
 	Rater    string            `json:"rater"`
-	Variants map[string]Rating `json:"variants"` // by id
+	Variants map[string]Rating `json:"variants"`        // by id
+	Units    map[string]Label  `json:"units,omitempty"` // by case/variant/trial
 	// Replaced is true if Import replaced earlier scores of the same rater.
 	Replaced bool `json:"-"`
 }
@@ -57,13 +64,14 @@ func Load(r *rundir.Run) ([]Scores, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check(r.Manifest().Variants); err != nil {
+	if err := s.check(r.Manifest()); err != nil {
 		return nil, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), scoresFile), err)
 	}
 	return s.Raters, nil
 }
 
-func (s *stored) check(variants []rundir.Variant) error {
+func (s *stored) check(m rundir.Manifest) error {
+	variants, units := m.Variants, unitNames(m)
 	if s.Version != 1 {
 		return fmt.Errorf("unsupported version %d", s.Version)
 	}
@@ -73,6 +81,14 @@ func (s *stored) check(variants []rundir.Variant) error {
 			return fmt.Errorf("duplicate, unsorted or unnamed rater %q", one.Rater)
 		}
 		last = one.Rater
+		for name := range one.Units {
+			if !units[name] {
+				return fmt.Errorf("rater %q labelled the unit %q, which the run does not have", one.Rater, name)
+			}
+		}
+		if len(one.Variants) == 0 && len(one.Units) > 0 {
+			continue
+		}
 		if len(one.Variants) != len(variants) {
 			return fmt.Errorf("rater %q scored %d variants, but the run has %d", one.Rater, len(one.Variants),
 				len(variants))
@@ -88,6 +104,16 @@ func (s *stored) check(variants []rundir.Variant) error {
 		}
 	}
 	return nil
+}
+
+// unitNames are the names of a run's units, without that of the playbook.
+func unitNames(m rundir.Manifest) map[string]bool {
+	names := make(map[string]bool, len(m.Units))
+	for _, id := range m.Units {
+		u := parseUnit(id)
+		names[u.String()] = true
+	}
+	return names
 }
 
 func inRange(score float64) bool { return score >= 0 && score <= 10 }
@@ -185,11 +211,14 @@ func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 		case "variants":
 			seen = true
 			p.variants(at, &s, m)
+		case "units":
+			seen = true
+			p.units(at, &s, m)
 		default:
-			p.fail(at, "unknown key; available: file, run_id, rater, variants")
+			p.fail(at, "unknown key; available: file, run_id, rater, variants, units")
 		}
 	})
-	if !seen {
+	if !seen || len(p.errs) == 0 && len(s.Variants)+len(s.Units) == 0 {
 		p.errs = append(p.errs, fmt.Errorf("%s: variants: missing", file))
 	}
 	if len(p.errs) == 0 && s.untouched() {
@@ -205,6 +234,9 @@ func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 
 // untouched reports whether the scores are those of the template.
 func (s Scores) untouched() bool {
+	if len(s.Units) > 0 {
+		return false
+	}
 	for _, rating := range s.Variants {
 		if rating.Score != 0 || strings.TrimSpace(rating.Notes) != "" {
 			return false
@@ -252,6 +284,39 @@ func (p *parser) variants(at value, s *Scores, m rundir.Manifest) {
 			p.fail(at, "variant %q is missing", id)
 		}
 	}
+}
+
+func (p *parser) units(at value, s *Scores, m rundir.Manifest) {
+	s.Units = make(map[string]Label)
+	known := unitNames(m)
+	p.members(at, "units.", func(at value, name string) {
+		if !known[name] {
+			p.fail(at, "unknown unit; want case/variant/trial of one of this run")
+			return
+		}
+		s.Units[name] = p.label(at)
+	})
+}
+
+func (p *parser) label(at value) (l Label) {
+	said := false
+	ok := p.members(at, at.key+".", func(at value, key string) {
+		switch key {
+		case "solved":
+			said = true
+			if err := json.Unmarshal(at.raw, &l.Solved); err != nil || string(at.raw) == "null" {
+				p.fail(at, "%s is not true or false", at.raw[:min(len(at.raw), 40)])
+			}
+		case "notes":
+			l.Notes, _ = p.text(at, maxNotes)
+		default:
+			p.fail(at, "unknown key; available: solved, notes")
+		}
+	})
+	if ok && !said {
+		p.fail(at, "solved is missing")
+	}
+	return l
 }
 
 func (p *parser) rating(at value) Rating {

@@ -220,11 +220,17 @@ func TestImport(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Scores{anna, zoe, nobody}, all, "imports add up, sorted by rater")
 
+	labels := imported(`{"rater": "Bob", "units": {
+		"task/a/1": {"solved": true}, "task/b/1": {"solved": false, "notes": "no"}}}`)
+	require.Equal(t, map[string]Label{"task/a/1": {Solved: true}, "task/b/1": {Notes: "no"}}, labels.Units)
+	require.Empty(t, labels.Variants, "whoever labels units need not score variants")
+
 	again := imported(`{"rater": "Anna", "variants": {"a": {"score": 1}, "b": {"score": 2}}}`)
 	require.True(t, again.Replaced)
 	all, err = Load(r)
 	require.NoError(t, err)
-	require.Len(t, all, 3)
+	require.Len(t, all, 4)
+	require.Equal(t, labels, all[1])
 	require.Equal(t, map[string]Rating{"a": {Score: 1}, "b": {Score: 2}}, all[0].Variants)
 }
 
@@ -243,7 +249,7 @@ func TestImportRefuses(t *testing.T) {
 		{"variants that are a list", "", `{"variants": []}`, "FILE:1: variants: must be an object"},
 		{
 			"unknown key", "", "{\n\"raters\": 1, \"variants\": {" + all + "}}",
-			"FILE:2: raters: unknown key; available: file, run_id, rater, variants",
+			"FILE:2: raters: unknown key; available: file, run_id, rater, variants, units",
 		},
 		{
 			"another run", "its variants have the same names", `{"run_id": "r9", "variants": {` + all + `}}`,
@@ -307,7 +313,7 @@ func TestImportRefuses(t *testing.T) {
 		},
 		{
 			"strange key", "", `{"\u001b": 1, "variants": {` + all + `}}`,
-			`FILE:1: "\x1b": unknown key; available: file, run_id, rater, variants`,
+			`FILE:1: "\x1b": unknown key; available: file, run_id, rater, variants, units`,
 		},
 		{
 			"untouched template", "it was forgotten",
@@ -319,6 +325,20 @@ func TestImportRefuses(t *testing.T) {
 			"several faults", "all are told", "{\"variants\": {\n\"a\": {\"score\": 11},\n\"c\": {}}}",
 			"FILE:2: variants.a.score: 11 is outside 0..10\nFILE:3: variants.c: unknown variant; available: a, b\n" +
 				"FILE:1: variants: variant \"b\" is missing",
+		},
+		{"no labels", "", `{"units": {}}`, "FILE: variants: missing"},
+		{
+			"unknown unit", "", `{"units": {"task/a/2": {"solved": true}}}`,
+			"FILE:1: units.task/a/2: unknown unit; want case/variant/trial of one of this run",
+		},
+		{"no label", "", `{"units": {"task/a/1": {}}}`, "FILE:1: units.task/a/1: solved is missing"},
+		{
+			"a label that is neither", "", `{"units": {"task/a/1": {"solved": null}}}`,
+			"FILE:1: units.task/a/1.solved: null is not true or false",
+		},
+		{
+			"unknown key of a unit", "", `{"units": {"task/a/1": {"solved": true, "score": 3}}}`,
+			"FILE:1: units.task/a/1.score: unknown key; available: solved, notes",
 		},
 		{"huge", "", strings.Repeat(" ", maxFile+1), "FILE: 4194305 bytes exceed the limit of 4194304"},
 	}
@@ -402,6 +422,11 @@ func TestLoadRefuses(t *testing.T) {
 			`: rater "anna" did not score variant "a"`,
 		},
 		{
+			"other unit",
+			`{"version":1,"raters":[{"rater":"anna","variants":{},"units":{"task/b/1":{"solved":true}}}]}`,
+			`: rater "anna" labelled the unit "task/b/1", which the run does not have`,
+		},
+		{
 			"range", `{"version":1,"raters":[` + strings.Replace(anna, "1", "11", 1) + `]}`,
 			`: rater "anna": variant "a": score 11 is outside 0..10`,
 		},
@@ -420,11 +445,14 @@ func FuzzParseScores(f *testing.F) {
 	for _, seed := range []string{
 		`{"rater": "x", "variants": {` + goodA + "," + goodB + `}}`,
 		`{"variants": {"a": {"score": 1e1}, "b": {"score": 2, "notes": "\ud83d\ude00"}}}`,
+		`{"units": {"task/a/1": {"solved": true}}}`,
 		"[]", "{", `{"variants": 1}`, "\xef\xbb\xbf{}", `{"file": "", "file": ""}`,
 	} {
 		f.Add([]byte(seed))
 	}
-	m := rundir.Manifest{RunID: "r", Variants: []rundir.Variant{{ID: "a"}, {ID: "b"}}}
+	m := rundir.Manifest{
+		RunID: "r", Variants: []rundir.Variant{{ID: "a"}, {ID: "b"}}, Units: []string{"demo/task/a/1", "demo/task/b/1"},
+	}
 	position := regexp.MustCompile(`(?m)^f(:\d+)?: `)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := parseScores("f", data, m)
@@ -432,13 +460,13 @@ func FuzzParseScores(f *testing.F) {
 			require.Regexp(t, position, err.Error())
 			return
 		}
-		require.Len(t, s.Variants, 2)
+		require.True(t, len(s.Variants) == 2 || len(s.Variants) == 0 && len(s.Units) > 0)
 		require.NotEmpty(t, s.Rater)
 		out, err := json.Marshal(stored{Version: 1, Raters: []Scores{s}})
 		require.NoError(t, err)
 		var again stored
 		require.NoError(t, json.Unmarshal(out, &again))
-		require.NoError(t, again.check(m.Variants), "what is imported can be loaded")
+		require.NoError(t, again.check(m), "what is imported can be loaded")
 	})
 }
 

@@ -128,6 +128,9 @@ type unitName struct {
 	trial           int
 }
 
+// String returns case/variant/trial.
+func (u unitName) String() string { return fmt.Sprintf("%s/%s/%d", u.caseID, u.variant, u.trial) }
+
 // parseUnit parses an id of a manifest, playbook/case/variant/trial, which package rundir has checked.
 func parseUnit(id string) unitName {
 	parts := strings.Split(id, "/")

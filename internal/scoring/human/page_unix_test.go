@@ -120,6 +120,7 @@ func TestPage(t *testing.T) {
 	b.write("7.5")
 	b.click("#next")
 	b.click("#scoring input[value='10']")
+	b.click("#work input[name=solved]")
 	b.eval("document.querySelector('#rater').focus()", nil)
 	b.write("Anna")
 	require.Equal(t, "3 of 3 scored", b.text("#progress"))
@@ -153,7 +154,7 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Scores{Rater: "Anna", Variants: map[string]Rating{
 		order[0]: {1, `fine, "mostly"`}, order[1]: {7.5, ""}, order[2]: {10, ""},
-	}}, scores)
+	}, Units: map[string]Label{"task/" + order[2] + "/1": {Solved: true}}}, scores)
 
 	b.open(page) // no dialog: all is saved
 	require.Equal(t, "3 of 3 scored", b.text("#progress"))

@@ -18,7 +18,8 @@
   };
 
   // state is what is saved. A score that is null is not given yet.
-  const blank = () => ({ rater: "", entries: data.entries.map(() => ({ score: null, notes: "" })) });
+  // solved has what is said of units: true, false, or nothing.
+  const blank = () => ({ rater: "", entries: data.entries.map((e) => ({ score: null, notes: "", solved: e.units.map(() => null) })) });
   let state = blank();
   let current = 0;
   let unit = 0;
@@ -34,6 +35,10 @@
       kept.entries.forEach((e, i) => {
         if (isScore(e.score)) state.entries[i].score = e.score;
         state.entries[i].notes = String(e.notes || "");
+        state.entries[i].solved.forEach((_, u, all) => {
+          const said = Array.isArray(e.solved) ? e.solved[u] : null;
+          all[u] = typeof said === "boolean" ? said : null;
+        });
       });
       unsaved = kept.unsaved === true;
     } catch { /* what is not readable is not there */ }
@@ -172,6 +177,7 @@
   const showUnit = (u) => {
     if (!u.ended) return [el("p", { className: "dim" }, "This unit has not run to an end. There is nothing to be seen of it.")];
     return [
+      showSolved(),
       el("h3", {}, "Last message"),
       u.answer ? el("div", { className: "answer" }, u.answer) : el("p", { className: "dim" }, "The agent said nothing at the end."),
       el("h3", {}, "Changes"),
@@ -179,6 +185,23 @@
       el("h3", {}, "Commands"),
       ...showCommands(u),
     ];
+  };
+
+  // showSolved asks whether the current unit did what it was to do; judges are compared with that.
+  const showSolved = () => {
+    const said = state.entries[current].solved;
+    const box = el("fieldset", { className: "solved" }, el("legend", {}, "Did it do what was asked? (optional)"));
+    const choices = [["yes", true], ["no", false], ["cannot tell", null]];
+    for (const [text, value] of choices) {
+      const radio = el("input", { type: "radio", name: "solved", checked: said[unit] === value });
+      const of = unit;
+      radio.addEventListener("change", () => {
+        said[of] = value;
+        changed();
+      });
+      box.append(el("label", {}, radio, text));
+    }
+    return box;
   };
 
   const showChanges = (u) => {
@@ -235,20 +258,29 @@
 
   const save = () => {
     const missing = state.entries.flatMap((e, i) => (e.score === null ? [i] : []));
-    if (missing.length > 0) {
+    const labelled = state.entries.some((e) => e.solved.some((said) => said !== null));
+    // Whoever only says what was solved need not score.
+    if (missing.length > 0 && !(labelled && missing.length === state.entries.length)) {
       open(missing[0]);
       say(`Not saved: ${missing.map(letter).join(", ")} ${missing.length > 1 ? "have" : "has"} no score yet.`);
       $("scoring").querySelector("input").focus();
       return;
     }
-    if (state.entries.every((e) => e.score === 0 && e.notes.trim() === "")) {
+    if (!labelled && state.entries.every((e) => e.score === 0 && e.notes.trim() === "")) {
       say("Not saved: every score is 0 and there are no notes, as in a form that was forgotten. Say why in the notes of a variant.");
       $("notes").focus();
       return;
     }
-    const variants = {};
-    ids().forEach((id, i) => { variants[id] = state.entries[i]; });
-    const scores = { file: "scores.json", run_id: data.run_id, rater: state.rater.trim() || "anonymous", variants };
+    const scores = { file: "scores.json", run_id: data.run_id, rater: state.rater.trim() || "anonymous" };
+    if (missing.length === 0) scores.variants = {};
+    if (labelled) scores.units = {};
+    ids().forEach((id, i) => {
+      const { score, notes, solved } = state.entries[i];
+      if (scores.variants) scores.variants[id] = { score, notes };
+      data.entries[i].units.forEach((u, n) => {
+        if (solved[n] !== null) scores.units[`${u.case}/${id}/${u.trial}`] = { solved: solved[n] };
+      });
+    });
     const url = URL.createObjectURL(new Blob([JSON.stringify(scores, null, 2) + "\n"], { type: "application/json" }));
     el("a", { href: url, download: "scores.json" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
