@@ -421,6 +421,10 @@ func (c *Comparison) design(known []pair, d Decision) {
 		each += float64(n.Base.Trials+n.Head.Trials) / 2
 	}
 	each /= float64(len(known))
+	if c.Scope == Population { // by the error that was seen: more trials of the same cases need not decide
+		c.MDE = Number(stats.DetectableBy(d.Interval, 1-c.Alpha, .8))
+		return
+	}
 	c.MDE = Number(stats.Detectable(rates, max(1, int(each)), c.Alpha, .8))
 	if c.Verdict != Inconclusive {
 		return

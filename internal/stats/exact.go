@@ -26,15 +26,41 @@ type Test struct {
 // MantelHaenszel tests whether a case passes equally often in both arms, given how often it passed in both: the exact
 // conditional test of 2x2 tables stratified by case, two-sided by doubling the smaller tail. Cases may differ in how
 // hard they are. With one trial a case it is the exact test of McNemar.
-func MantelHaenszel(pairs []Pair) Test {
+func MantelHaenszel(pairs []Pair) Test { return new(tester).test(pairs) }
+
+// tester tests again and again, without computing or allocating anew what is as it was.
+type tester struct {
+	known map[Pair]stratum
+	spare []float64
+}
+
+// stratum is what [hypergeometric] returns.
+type stratum struct {
+	first         int
+	probabilities []float64
+}
+
+func (t *tester) stratum(p Pair) stratum {
+	s, ok := t.known[p]
+	if !ok {
+		if t.known == nil {
+			t.known = make(map[Pair]stratum)
+		}
+		s.first, s.probabilities = hypergeometric(p)
+		t.known[p] = s
+	}
+	return s
+}
+
+func (t *tester) test(pairs []Pair) Test {
 	// sums[i] is how likely the head has low+i passes in the cases so far, if the arms are equal.
 	sums, low, passed := []float64{1}, 0, 0
 	for _, p := range pairs {
-		first, probabilities := hypergeometric(p)
-		if len(probabilities) > 1 {
-			sums = convolve(sums, probabilities)
+		s := t.stratum(p)
+		if len(s.probabilities) > 1 {
+			sums, t.spare = convolve(t.spare, sums, s.probabilities), sums
 		}
-		low, passed = low+first, passed+p.Head.Passed
+		low, passed = low+s.first, passed+p.Head.Passed
 	}
 	var below, above float64
 	at := sums[passed-low]
@@ -62,9 +88,9 @@ func hypergeometric(p Pair) (first int, probabilities []float64) {
 	return first, probabilities
 }
 
-// convolve returns the distribution of the sum of two numbers from theirs.
-func convolve(a, b []float64) []float64 {
-	sum := make([]float64, len(a)+len(b)-1)
+// convolve returns the distribution of the sum of two numbers from theirs, in the room of a slice if that is enough.
+func convolve(room, a, b []float64) []float64 {
+	sum := append(room[:0], make([]float64, len(a)+len(b)-1)...)
 	for i, x := range a {
 		for j, y := range b {
 			sum[i+j] += x * y
