@@ -44,6 +44,8 @@ type Baseline struct {
 	Selected string `json:"-"`
 	// Variants are the arms, by the ids of the variants, in their order.
 	Variants []Variant `json:"variants"`
+
+	run *rundir.Run // nil: no sessions are kept
 }
 
 // Variant is one arm.
@@ -56,7 +58,11 @@ type Variant struct {
 func (b *Baseline) Arm(word, variant string) (compare.Arm, bool) {
 	for _, v := range b.Variants {
 		if v.ID == variant {
-			return compare.Arm{Name: word + ":" + variant, Cases: v.Cases}, true
+			arm := compare.Arm{Name: word + ":" + variant, Cases: v.Cases}
+			if b.run != nil {
+				arm.Calls = func(id string, trial int) ([]string, error) { return callsOf(b.run, id, variant, trial) }
+			}
+			return arm, true
 		}
 	}
 	return compare.Arm{}, false
@@ -94,7 +100,7 @@ func OfRun(run *rundir.Run) (*Baseline, error) {
 		p.Cases = append(p.Cases, partCase{c.ID, c.Digests})
 	}
 	b := p.baseline()
-	b.Selected = m.Selected()
+	b.Selected, b.run = m.Selected(), run
 	return b, nil
 }
 

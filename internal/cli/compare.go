@@ -4,18 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/baseline"
 	"github.com/sdd-eval/sdd-eval/internal/compare"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
-	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // comparing are the flags of `sdd-eval compare`.
@@ -86,12 +80,12 @@ func (a *App) compare(o comparing, args []string) error {
 	case len(args) == 2 && (o.a != "" || o.b != ""):
 		return usageError("compare: --a and --b are for one run; with two, write BASE:VARIANT and HEAD:VARIANT")
 	case len(args) == 2:
-		arms, err = a.armsOfTwo(root, args[0], args[1])
+		arms, err = a.find(root).Two(args[0], args[1])
 	default:
-		arms, err = a.armsOfOne(root, args[0], o)
+		arms, err = a.find(root).One(args[0], o.a, o.b)
 	}
 	if err != nil {
-		return err
+		return &exitError{code: exitUsage, err: err}
 	}
 	all := rule.CompareAll(arms)
 	if o.asJSON {
@@ -124,160 +118,9 @@ func share(name, text string) (float64, error) {
 	return v, nil
 }
 
-// armsOfTwo pairs the variants of two sources: the ones that are named, else those of the same id, else the only ones.
-func (a *App) armsOfTwo(root, first, second string) ([]compare.Arms, error) {
-	base, err := a.source(root, first)
-	if err != nil {
-		return nil, err
-	}
-	head, err := a.source(root, second)
-	if err != nil {
-		return nil, err
-	}
-	if base.variant != "" || head.variant != "" || len(base.IDs()) == 1 && len(head.IDs()) == 1 {
-		x, err := base.only(head.variant)
-		if err != nil {
-			return nil, err
-		}
-		y, err := head.only(base.variant)
-		return []compare.Arms{{Base: x, Head: y}}, err
-	}
-	var arms []compare.Arms
-	for _, id := range base.IDs() {
-		if y, ok := head.Arm(head.word, id); ok {
-			x, _ := base.Arm(base.word, id)
-			arms = append(arms, compare.Arms{Base: x, Head: y})
-		}
-	}
-	if arms == nil {
-		return nil, usageError("%s has the variants %s and %s has %s: none is in both, so name two, such as %s:%s",
-			base.word, strings.Join(base.IDs(), ", "), head.word, strings.Join(head.IDs(), ", "), head.word,
-			head.IDs()[0])
-	}
-	return arms, nil
-}
-
-// armsOfOne pairs one variant of a source with others.
-func (a *App) armsOfOne(root, word string, o comparing) ([]compare.Arms, error) {
-	s, err := a.source(root, word)
-	if err != nil {
-		return nil, err
-	}
-	if s.variant != "" {
-		return nil, usageError("compare: give HEAD, too, or --a %s instead of :%s", s.variant, s.variant)
-	}
-	if o.a == "" {
-		return nil, usageError("compare: give HEAD, or with --a the variant of %s to compare the others with: %s", word,
-			alternatives(s.IDs())).hint("sdd-eval compare " + word + " --a " + s.IDs()[0])
-	}
-	others := slices.DeleteFunc(s.IDs(), func(id string) bool { return id == o.a })
-	if o.b != "" {
-		others = strings.Split(o.b, ",")
-	}
-	s.variant = o.a
-	base, err := s.only("")
-	if err != nil {
-		return nil, err
-	}
-	var arms []compare.Arms
-	for _, id := range others {
-		if id == o.a {
-			return nil, usageError("compare: --a and --b both name %s", id)
-		}
-		s.variant = id
-		head, err := s.only("")
-		if err != nil {
-			return nil, err
-		}
-		arms = append(arms, compare.Arms{Base: base, Head: head})
-	}
-	if arms == nil {
-		return nil, usageError("%s has one variant, %s, and no other to compare it with", word, o.a)
-	}
-	return arms, nil
-}
-
-// source is where arms come from.
-type source struct {
-	*baseline.Baseline
-	word    string // as people call it, without the variant
-	variant string // that they named, empty: none
-}
-
-// only returns the arm that is named, or that has an id, or the only one.
-func (s source) only(id string) (compare.Arm, error) {
-	switch {
-	case s.variant != "":
-		id = s.variant
-	case len(s.IDs()) == 1:
-		id = s.IDs()[0]
-	case id == "":
-		return compare.Arm{}, usageError("%s has several variants: name one, such as %s:%s", s.word, s.word, s.IDs()[0])
-	}
-	arm, ok := s.Arm(s.word, id)
-	if !ok {
-		return arm, usageError("%s has no variant %q, but %s", s.word, id, alternatives(s.IDs()))
-	}
-	return arm, nil
-}
-
-// withVariant matches a source with the variant behind it. A drive of Windows is none.
-var withVariant = regexp.MustCompile(`^(..+):([a-zA-Z][a-zA-Z0-9_-]*)$`)
-
-// source reads what a word of the command line stands for.
-func (a *App) source(root, word string) (source, error) {
-	s := source{word: word}
-	if m := withVariant.FindStringSubmatch(word); m != nil {
-		s.word, s.variant = m[1], m[2]
-	}
-	var err error
-	if s.Baseline, err = a.baseline(root, s.word); err != nil {
-		if _, ok := errors.AsType[*exitError](err); !ok {
-			err = &exitError{code: exitUsage, err: err}
-		}
-		return s, err
-	}
-	if len(s.IDs()) == 0 {
-		return s, usageError("%s has no variants", s.word)
-	}
-	return s, nil
-}
-
-// baseline reads a file, a run's directory, a baseline by its name, or a run.
-func (a *App) baseline(root, word string) (*baseline.Baseline, error) {
-	path := a.path(word)
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return a.ofRun(runRoot(path), filepath.Base(path))
-	case err == nil && filepath.Ext(path) == ".json":
-		return baseline.Read(path)
-	}
-	if file, err := baseline.Path(word); err == nil {
-		b, err := baseline.Read(filepath.Join(root, file))
-		if !errors.Is(err, fs.ErrNotExist) {
-			return b, err
-		}
-	}
-	id, err := findRun(root, word)
-	if err != nil {
-		return nil, err
-	}
-	return a.ofRun(root, id)
-}
-
-// runRoot returns the root of the project whose run has a directory.
-func runRoot(dir string) string {
-	return filepath.Clean(filepath.Join(dir, "..", "..", "..", ".."))
-}
-
-func (a *App) ofRun(root, id string) (*baseline.Baseline, error) {
-	run, err := rundir.Open(root, id, a.secrets)
-	if err != nil {
-		return nil, err
-	}
-	defer run.Close()
-	return baseline.OfRun(run)
+// find returns what finds arms for the words of a command line.
+func (a *App) find(root string) baseline.Finder {
+	return baseline.Finder{Root: root, Dir: a.Dir, Mask: a.secrets}
 }
 
 func blessCommand() command {
@@ -311,7 +154,7 @@ func (a *App) bless(rootFlag, word, name string) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.ofRun(root, id)
+	b, err := a.find(root).Run(id)
 	if err != nil {
 		return err
 	}

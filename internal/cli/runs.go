@@ -3,16 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // latest stands for the id of the newest run.
-const latest = "latest"
+const latest = rundir.Latest
 
 // projectRoot returns the project's root; override is the value of --root.
 func (a *App) projectRoot(override string) (string, error) {
@@ -35,39 +34,13 @@ func (a *App) openRun(rootFlag, id string) (*rundir.Run, error) {
 	return rundir.Open(root, id, a.secrets)
 }
 
-// findRun returns the id of the run that a person means: id is a whole id, the beginning of only one, "latest", or
-// "latest~1", the one before that, and so on.
+// findRun is [rundir.Find]; a run that is not there is a mistake on the command line.
 func findRun(root, id string) (string, error) {
-	runs, err := rundir.List(root)
-	if err != nil {
-		return "", err
+	found, err := rundir.Find(root, id)
+	if fault.Advice(err) != "" {
+		err = &exitError{code: exitUsage, err: err}
 	}
-	var found []string
-	back := 0
-	if after, ok := strings.CutPrefix(id, latest+"~"); ok {
-		if back, err = strconv.Atoi(after); err != nil || back < 0 || back >= len(runs) {
-			return "", usageError("%s: there are %s", id, count(len(runs), "run")).hint("sdd-eval list")
-		}
-		id = latest
-	}
-	for i, r := range runs {
-		switch {
-		case r.ID == id, id == latest && i == back:
-			return r.ID, nil
-		case strings.HasPrefix(r.ID, id):
-			found = append(found, r.ID)
-		}
-	}
-	switch {
-	case len(runs) == 0:
-		return "", usageError("no runs below %s yet", root).hint("sdd-eval run --help")
-	case len(found) == 0:
-		return "", usageError("no run %q; the newest is %s", id, runs[0].ID).hint("sdd-eval list")
-	case len(found) > 1:
-		return "", usageError("%q is ambiguous: %d runs begin with it, such as %s and %s",
-			id, len(found), found[0], found[1]).hint("sdd-eval list")
-	}
-	return found[0], nil
+	return found, err
 }
 
 func listCommand() command {

@@ -14,6 +14,8 @@ type Arm struct {
 	Name string `json:"name"`
 	// Cases are in the order of the playbook. Their ids differ.
 	Cases []Case `json:"cases"`
+	// Calls returns what the agent called in a trial, from 1, of a case. It is nil where no sessions are kept.
+	Calls func(caseID string, trial int) ([]string, error) `json:"-"`
 }
 
 // Case is what a case came to in an arm.

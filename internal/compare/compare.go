@@ -62,6 +62,8 @@ type Comparison struct {
 	// Flips are the cases whose rates differ, those that lost most first; Flaky those that pass now and then.
 	Flips []Flip   `json:"flips"`
 	Flaky []string `json:"flaky"`
+	// WithoutSessions are the arms that are of files, so that nobody knows where sessions of the flips part.
+	WithoutSessions []string `json:"without_sessions,omitempty"`
 	// Metrics has score (a difference), cost, tokens and time (ratios), as far as they are known.
 	Metrics    map[string]Metric `json:"metrics"`
 	Evaluators []Row             `json:"evaluators,omitempty"`
@@ -90,6 +92,10 @@ type Flip struct {
 	Head Number `json:"head"`
 	// P is of the case by itself, adjusted for the number of cases.
 	P Number `json:"p"`
+	// PartsAt is where its sessions part, of the first cases that differ.
+	PartsAt *Parting `json:"parts_at,omitempty"`
+
+	pair pair
 }
 
 // Metric is by how much, or how many times, a figure is larger in the head.
@@ -153,7 +159,7 @@ func (r Rule) Compare(base, head Arm) *Comparison {
 	if c.Verdict == Invalid {
 		c.Bounds = bounds(pairs)
 	}
-	c.explore(known)
+	c.explore(base, head, known)
 	c.design(known, d)
 	return c
 }
@@ -277,7 +283,7 @@ func total(cases []Case, figure func(Trial) *float64) Number {
 }
 
 // explore fills in what the verdict is not made of.
-func (c *Comparison) explore(known []pair) {
+func (c *Comparison) explore(base, head Arm, known []pair) {
 	var flips []Flip
 	var ps []float64
 	for _, p := range known {
@@ -287,7 +293,7 @@ func (c *Comparison) explore(known []pair) {
 			c.Flaky = append(c.Flaky, p.base.ID)
 		}
 		ps = append(ps, stats.MantelHaenszel([]stats.Pair{n}).MidP)
-		flips = append(flips, Flip{p.base.ID, Number(b), Number(h), 0})
+		flips = append(flips, Flip{Case: p.base.ID, Base: Number(b), Head: Number(h), pair: p})
 	}
 	for i, p := range stats.BenjaminiHochberg(ps) {
 		if flips[i].P = Number(p); flips[i].Base != flips[i].Head {
@@ -295,6 +301,16 @@ func (c *Comparison) explore(known []pair) {
 		}
 	}
 	slices.SortStableFunc(c.Flips, func(a, b Flip) int { return cmp.Compare(a.Head-a.Base, b.Head-b.Base) })
+	for _, arm := range []Arm{base, head} {
+		if arm.Calls == nil && len(c.Flips) > 0 {
+			c.WithoutSessions = append(c.WithoutSessions, arm.Name)
+		}
+	}
+	for i := range c.Flips[:min(len(c.Flips), maxShown)] {
+		if c.WithoutSessions == nil {
+			c.Flips[i].PartsAt = parting(base, head, c.Flips[i].pair)
+		}
+	}
 	if values := scores(known, score); len(values) > 0 {
 		c.Metrics["score"] = c.score(values)
 	}

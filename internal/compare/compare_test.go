@@ -2,6 +2,7 @@ package compare
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -104,6 +105,10 @@ func TestCompare(t *testing.T) {
 			name: "all figures", base: times(10, "ppf"), head: times(10, "ppp"), verdict: Better, swaps: Worse,
 			change: func(base, head *Arm) { used(base, 1); used(head, 1.5) },
 		},
+		{
+			name: "where sessions part", base: "ppp fff ppp ppp ppp", head: "fff ppf fpp ffp pfp", verdict: Inconclusive,
+			swaps: NotWorse, change: func(base, head *Arm) { base.Calls, head.Calls = called(base), called(head) },
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base, head := arm("20260302-101500-shop-k3v9qa:claude", tt.base),
@@ -137,6 +142,27 @@ func used(a *Arm, factor float64) {
 			t.CostUSD, t.Tokens, t.Seconds, t.Score = &cost, &tokens, &seconds, &score
 			t.Evaluators = map[string]result.Outcome{"files": result.Pass, "answer": t.Outcome}
 		}
+	}
+}
+
+// called returns what agents called, which depends on the case and on how the trial ended.
+func called(a *Arm) func(string, int) ([]string, error) {
+	return func(id string, trial int) ([]string, error) {
+		passed := a.Cases[int(id[len(id)-1]-'1')].Trials[trial-1].Outcome == result.Pass
+		calls := []string{`Read {"path":"a.go"}`}
+		switch {
+		case id == "shop/c01" && passed:
+			calls = append(calls, `Bash {"command":"go test ./...\n`+strings.Repeat("-v ", 90)+`[31m"}`)
+		case id == "shop/c01":
+			calls = append(calls, `Bash {"command":"go test ./...\n`+strings.Repeat("-v ", 90)+`-x"}`)
+		case id == "shop/c02" && passed:
+			calls = append(calls, "Edit {}")
+		case id == "shop/c03" && passed:
+			return nil, errors.New("trajectory.json: not\nthere")
+		case id == "shop/c04" && !passed:
+			return nil, nil
+		}
+		return calls, nil
 	}
 }
 

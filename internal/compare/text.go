@@ -120,8 +120,11 @@ func (c *Comparison) lists(line func(string, ...any)) {
 	}
 	var flips, evaluators, others []string
 	for _, f := range c.Flips {
-		flips = append(flips, fmt.Sprintf("%s: %s %% → %s %%, p %s", f.Case, percent(f.Base), percent(f.Head),
-			likely(f.P)))
+		text := fmt.Sprintf("%s: %s %% → %s %%, p %s", f.Case, percent(f.Base), percent(f.Head), likely(f.P))
+		if f.PartsAt != nil {
+			text += f.PartsAt.text()
+		}
+		flips = append(flips, text)
 	}
 	for _, e := range c.Evaluators {
 		evaluators = append(evaluators, fmt.Sprintf("%s: %s %% → %s %%, p %s", e.Name, percent(e.Base),
@@ -131,6 +134,10 @@ func (c *Comparison) lists(line func(string, ...any)) {
 		others = append(others, o.Case+": "+because(o.Why))
 	}
 	list("Cases that differ (to explore; p is adjusted for their number)", flips)
+	if c.WithoutSessions != nil {
+		line("  where their sessions part is not known: only outcomes are kept of %s",
+			strings.Join(c.WithoutSessions, " and "))
+	}
 	list("Evaluators (to explore)", evaluators)
 	list("Cases that pass now and then", slices.Clone(c.Flaky))
 	list("Cases that cannot be compared", others)

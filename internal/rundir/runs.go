@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 )
 
 // runsDir is the directory of a project's runs.
@@ -82,6 +84,46 @@ func List(root string) ([]Summary, error) {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
 	})
 	return list, nil
+}
+
+// Latest is what people call the newest run.
+const Latest = "latest"
+
+// Find returns the id of the run that a person means: id is a whole id, the beginning of only one, [Latest], or
+// "latest~1", the one before that, and so on. If there is none, the error has advice.
+func Find(root, id string) (string, error) {
+	runs, err := List(root)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	back := 0
+	if after, ok := strings.CutPrefix(id, Latest+"~"); ok {
+		if back, err = strconv.Atoi(after); err != nil || back < 0 || back >= len(runs) {
+			return "", fault.Advise(fmt.Errorf("%s: there are %d runs", id, len(runs)), "sdd-eval list")
+		}
+		id = Latest
+	}
+	for i, r := range runs {
+		switch {
+		case r.ID == id, id == Latest && i == back:
+			return r.ID, nil
+		case strings.HasPrefix(r.ID, id):
+			found = append(found, r.ID)
+		}
+	}
+	switch {
+	case len(runs) == 0:
+		err = fault.Advise(fmt.Errorf("no runs below %s yet", root), "sdd-eval run --help")
+	case len(found) == 0:
+		err = fault.Advise(fmt.Errorf("no run %q; the newest is %s", id, runs[0].ID), "sdd-eval list")
+	case len(found) > 1:
+		err = fault.Advise(fmt.Errorf("%q is ambiguous: %d runs begin with it, such as %s and %s", id, len(found),
+			found[0], found[1]), "sdd-eval list")
+	default:
+		return found[0], nil
+	}
+	return "", err
 }
 
 func idsIn(runs string) ([]string, error) {
