@@ -106,8 +106,9 @@ func TestCompare(t *testing.T) {
 			change: func(base, head *Arm) { used(base, 1); used(head, 1.5) },
 		},
 		{
-			name: "where sessions part", base: "ppp fff ppp ppp ppp", head: "fff ppf fpp ffp pfp", verdict: Inconclusive,
-			swaps: NotWorse, change: func(base, head *Arm) { base.Calls, head.Calls = called(base), called(head) },
+			name: "where sessions part", base: "ppp fff ppp ppp ppp", head: "fff ppf fpp ffp pfp",
+			verdict: Inconclusive, swaps: NotWorse,
+			change: func(base, head *Arm) { base.Calls, head.Calls = called(base), called(head) },
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,7 +153,7 @@ func called(a *Arm) func(string, int) ([]string, error) {
 		calls := []string{`Read {"path":"a.go"}`}
 		switch {
 		case id == "shop/c01" && passed:
-			calls = append(calls, `Bash {"command":"go test ./...\n`+strings.Repeat("-v ", 90)+`[31m"}`)
+			calls = append(calls, `Bash {"command":"go test ./...\n`+strings.Repeat("-v ", 90)+"\x1b[31m\"}")
 		case id == "shop/c01":
 			calls = append(calls, `Bash {"command":"go test ./...\n`+strings.Repeat("-v ", 90)+`-x"}`)
 		case id == "shop/c02" && passed:
