@@ -92,7 +92,10 @@ func (a *attempt) keepRun() error {
 	}
 	return a.secrets.WriteLines(filepath.Join(a.site.runDirs.Artifacts, rundir.Trajectory), 0o644,
 		func(w io.Writer) error {
-			return writeRun(w, a.result.Run)
+			looks := finder{shows: func(line []byte) bool { return a.secrets.Suspect(line, false) >= 0 }}
+			err := writeRun(io.MultiWriter(w, &looks), a.result.Run)
+			a.result.Masked = a.result.Masked || looks.found && a.role.runsAgent()
+			return err
 		})
 }
 
@@ -289,7 +292,7 @@ func (a *attempt) saveSession(ctx context.Context) error {
 	if err := a.session.CheckReplayable(); err != nil {
 		return err
 	}
-	if err := a.checkLeak(a.session); err != nil {
+	if err := errors.Join(a.checkLeak(a.session), a.checkKeys()); err != nil {
 		return err
 	}
 	properties, err := a.properties(ctx)

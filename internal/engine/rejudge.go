@@ -202,10 +202,16 @@ func (a *attempt) formerEvidence(
 // unkept says why an evaluator cannot judge from what a run keeps; empty: it can. The run keeps the workspace as it was
 // in the end, and not what a command before the agent made of it.
 func (a *attempt) unkept(e plan.Evaluator, in evaluator.Input) string {
-	if a.former == nil || e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace == 0 {
+	if a.former == nil {
 		return ""
 	}
 	of := a.cfg.Keep.Rejudged.ID()
+	if a.result.Masked {
+		return fmt.Sprintf("keys are masked in what the run %s keeps: sdd-eval run --again %[1]s", of)
+	}
+	if e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace == 0 {
+		return ""
+	}
 	if in.Files == nil {
 		return fmt.Sprintf("the run %s does not keep the workspace", of)
 	}

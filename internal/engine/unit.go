@@ -121,6 +121,7 @@ type attempt struct {
 	// judgments are what models say of the unit; nil: none is asked.
 	judgments *judgment.File
 	children  children
+	given     []string // keys in what the agent began with
 }
 
 // children are the processes that were started for an attempt.
@@ -201,7 +202,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err == nil {
 		err = a.save(ctx)
 	}
-	return errors.Join(err, a.keep(ctx), a.site.handOver(ctx))
+	return errors.Join(err, a.keep(ctx), a.maskKeys(ctx), a.site.handOver(ctx))
 }
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
@@ -288,6 +289,11 @@ func (a *attempt) ask(ctx context.Context, prompts []string) error {
 	if a.session == nil {
 		if err := a.site.begin(ctx); err != nil {
 			return err
+		}
+		if a.role.runsAgent() {
+			if err := a.noteGiven(ctx); err != nil {
+				return err
+			}
 		}
 		if err := a.openSession(ctx); err != nil {
 			return err

@@ -31,6 +31,9 @@ func TestUnit(t *testing.T) {
 	)
 	says := func(actions string) string { return `{"turns": [{"actions": [` + actions + `]}]}` }
 	key := "AKIA" + "Z7Q2M4N6P8R1T3V5"
+	keys := `{"disk_write": {"path": "a.txt", "text": "1\n` + key + `\n"}},
+		{"disk_write": {"path": "` + key + `", "text": ""}}, {"say": {"text": "` + key + `"}}`
+	const keyPlaces = "[REDACTED:key]; a.txt:2; turn 1, message"
 	tests := []struct {
 		name, reason string
 		mode         engine.Mode // empty: record
@@ -100,16 +103,47 @@ func TestUnit(t *testing.T) {
 			says: "[REDACTED:TOKEN]", cassette: true,
 		},
 		{
-			name: "credentials", reason: "nobody has named them",
-			script: says(`{"disk_write": {"path": "a.txt", "text": "1\n2\n` + key + `\n"}},
-				{"say": {"text": "` + key + `"}}`),
-			says: "may hold credentials that are not masked: a.txt:3; turn 1, message: if one is real", not: "more",
+			name: "credentials", reason: "ordinary code has such texts",
+			script: says(`{"disk_write": {"path": "a.txt", "text": "1\n2\nDB_KEY=0123456789\n"}},
+				{"say": {"text": "DB_KEY=0123456789"}}`),
+			says: "may hold credentials that nobody has named: a.txt:3; turn 1, message: if one is real", not: "more",
 			cassette: true,
 		},
 		{
 			name: "many credentials", script: says(strings.TrimSuffix(strings.Repeat(
-				`{"tool": {"name": "Bash", "title": "t", "kind": "execute", "output": "`+key+`"}},`, 7), ",")),
+				`{"tool": {"name": "Bash", "title": "t", "kind": "execute", "output": "A_KEY=0123456789"}},`, 7), ",")),
 			says: "; and 2 more: if one is real", cassette: true,
+		},
+		{
+			name: "keys", script: says(keys), outcome: result.Error,
+			says: "leak: the session has what looks like a key of a vendor: " + keyPlaces + "; no cassette was written",
+			next: "in a file that it begins with, have it write one that says EXAMPLE, or leave it out of recordings",
+		},
+		{
+			name: "keys, live", mode: engine.Live, reason: "nobody commits them", script: says(keys),
+			says: "nobody has named: turn 1, message: if one is real",
+		},
+		{
+			name: "keys that are kept", mode: engine.Live, keep: true, reason: "they are judged as the agent left them",
+			more:    "evaluators: [{type: files, expect: [{path: a.txt, equals: \"1\\n" + key + "\\n\"}]}]\n",
+			outcome: result.Pass, script: says(keys),
+			says: "is masked in the copy that is kept: [REDACTED:key]: its name contains key; a.txt: key at offset 2",
+		},
+		{
+			name: "keys of the prompt", script: says(keys), replace: [2]string{"Do it.", "Write " + key},
+			not: "credentials", cassette: true,
+		},
+		{
+			name: "keys of a file that it begins with", script: says(keys), not: "credentials", cassette: true,
+			replace: [2]string{"echo changed >", "echo " + key + " >"},
+		},
+		{
+			name: "published keys", script: says(strings.ReplaceAll(keys, key, "AKIA"+"IOSFODNN7EXAMPLE")),
+			not: "credentials", cassette: true,
+		},
+		{
+			name: "keys that are left out", script: says(keys), cassette: true,
+			more: "cassette: {exclude: [a.txt, " + key + "], normalise: [AKIA.*]}\n",
 		},
 		{
 			name: "where no cassette can be", reason: "before the agent does work that would be lost",

@@ -116,6 +116,8 @@ type Unit struct {
 	Modes []string `json:"modes,omitempty"`
 	// AsLeft says that the workspace that is kept of a live unit is as the agent left it, steps after it or not.
 	AsLeft bool `json:"workspace_as_left,omitempty"`
+	// Masked says that keys are masked in what is kept of a live unit, which evaluators saw.
+	Masked bool `json:"keys_masked,omitempty"`
 	// Warnings are for people. They do not affect the outcome. An example is a stale cassette that was allowed.
 	Warnings []string `json:"warnings,omitempty"`
 	// Attempts are the errors of the attempts before this one, in order.

@@ -150,19 +150,24 @@ func ends(b byte) bool { return b <= ' ' || strings.IndexByte("\"'`\\,;&)}]<>", 
 // isTemplate reports whether a value stands for another one: a variable, a call, or a placeholder of ours.
 func isTemplate(value []byte) bool { return bytes.ContainsAny(value, "$({[%*") }
 
-// Suspects returns where in a text there may be credentials that nobody has named: text that looks like a key, and what
-// is guessed. The offsets are in order.
-func (s *Set) Suspects(text []byte) (offsets []int) {
+// Suspect returns where in a text there is the first credential that nobody has named, or -1: text that looks like a
+// key and, if guesses is set, what is guessed.
+func (s *Set) Suspect(text []byte, guesses bool) int {
 	m := s.matcher()
 	if m == nil {
-		return nil
+		return -1
 	}
+	var at []int
 	for _, k := range m.scan(text, 0, true).keys {
-		offsets = append(offsets, k.start)
+		at = append(at, k.start)
 	}
-	for _, g := range guess(text) {
-		offsets = append(offsets, g.start)
+	if guesses {
+		for _, g := range guess(text) {
+			at = append(at, g.start)
+		}
 	}
-	slices.Sort(offsets)
-	return slices.Compact(offsets)
+	if len(at) == 0 {
+		return -1
+	}
+	return slices.Min(at)
 }

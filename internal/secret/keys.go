@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // keyName is the name in the placeholder of text that looks like a key.
 const keyName = "key"
@@ -42,6 +45,36 @@ var classes = func() (all [256]class) {
 	}
 	return all
 }()
+
+// Keys returns what looks like a key in a text, unless it contains a secret of the set.
+func (s *Set) Keys(text []byte) (found []string) {
+	m := s.matcher()
+	if m == nil {
+		return nil
+	}
+	for _, k := range m.scan(text, 0, true).keys {
+		var t tail
+		t.begin(k.shape, text[k.start])
+		end := k.start + 1
+		for end < len(text) && t.next(text[end]) {
+			end++
+		}
+		if _, known := s.Contains(text[k.start:end]); !known {
+			found = append(found, string(text[k.start:end]))
+		}
+	}
+	return found
+}
+
+// Given returns a set with the secrets that this one has now, for which these results of [Set.Keys] are no keys.
+func (s *Set) Given(keys []string) *Set {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Set{secrets: maps.Clone(s.secrets), given: keys}
+}
 
 // tail follows keys to their end, byte by byte.
 type tail struct {

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -18,12 +19,12 @@ type pattern struct {
 	size  int
 	name  string // of the secret
 	word  bool   // found only as a whole word
-	kept  bool   // a placeholder, which is not changed
+	kept  bool   // a placeholder or a given key, which is not changed
 	shape *shape // if not nil, the text is the prefix of a key
 }
 
-// compile returns the matcher for secrets, whose names are given by value.
-func compile(secrets map[string]string) *matcher {
+// compile returns the matcher for secrets, whose names are given by value. The given keys are none.
+func compile(secrets map[string]string, given []string) *matcher {
 	patterns := make(map[string]pattern)
 	kept := func(name string) { patterns[placeholder(name)] = pattern{kept: true} }
 	kept(keyName)
@@ -40,6 +41,11 @@ func compile(secrets map[string]string) *matcher {
 					patterns[form] = p
 				}
 			}
+		}
+	}
+	for _, key := range given {
+		if _, ok := patterns[key]; !ok {
+			patterns[key] = pattern{kept: true, word: true}
 		}
 	}
 	m := &matcher{trie: newTrie(), heads: new(heads)}
@@ -129,8 +135,13 @@ func (m *matcher) report(r *result, data []byte, at int32, end int, final bool) 
 		found, decided := true, true
 		switch {
 		case p.kept:
-			r.drop(start)
-			return
+			if p.word {
+				found, decided = isWord(data, start, end, final)
+			}
+			if found {
+				r.drop(start)
+				return
+			}
 		case p.shape != nil:
 			if found, decided = p.shape.found(data, start, end, final); found {
 				r.keys = append(r.keys, key{start, p.shape})
@@ -199,8 +210,12 @@ func (s *shape) found(data []byte, start, end int, final bool) (found, decided b
 	if len(rest) < s.least {
 		return false, final
 	}
-	return true, true
+	begins := bytes.ToLower(data[start : end+s.least])
+	return !slices.ContainsFunc(fakes, func(word []byte) bool { return bytes.Contains(begins, word) }), true
 }
+
+// fakes are words with which documentation and people tell that a key is none, as in AKIAIOSFODNN7EXAMPLE.
+var fakes = [][]byte{[]byte("example"), []byte("xxxx"), []byte("your")}
 
 // contextSize is the number of bytes before a text that tell whether a word begins with it.
 const contextSize = 3

@@ -40,6 +40,7 @@ import (
 type Set struct {
 	mu      sync.Mutex
 	secrets map[string]string // names by value
+	given   []string          // keys that are none
 	// compiled finds the secrets. It is nil if they have changed.
 	compiled atomic.Pointer[matcher]
 }
@@ -149,7 +150,7 @@ func (s *Set) matcher() *matcher {
 	defer s.mu.Unlock()
 	m := s.compiled.Load()
 	if m == nil {
-		m = compile(s.secrets)
+		m = compile(s.secrets, s.given)
 		s.compiled.Store(m)
 	}
 	return m

@@ -114,8 +114,40 @@ func TestNotVendors(t *testing.T) {
 		"dapi, sk-learn, xai-explain, pypi-server, cio, hvs.rs", "SG.Something.short", "fw_update_the_firmware_of_all",
 		"ntn_the_name_of_a_function_that_is_rather_long_indeed", "disk-0123456789abcdef0123456789",
 		"https://hooks.slack.com/services/", "https://hooks.slack.com/services/T/B/TOKEN", "glc_", "ops_eyJ",
-		"rk_test_", "PMAK-", "xoxb-", "AKIA" + "EXAMPLE",
+		"rk_test_", "PMAK-", "xoxb-", "AKIA" + "EXAMPLE", "AKIA" + "IOSFODNN7EXAMPLE",
+		"sk-" + "your-openai-api-key-here-0", "ghp_" + strings.Repeat("x", 36), "sk-" + "test-example-0123456789abcdef",
 	} {
 		assert.Equal(t, text, s.String(text))
 	}
+}
+
+// TestGiven: a key that was given is none, wherever a text is cut, unless a secret is in it or it goes on.
+func TestGiven(t *testing.T) {
+	t.Parallel()
+	key, other := "AKIA"+"Z7Q2M4N6P8R1T3V5", "sk-"+madeOf(mixed, 40)
+	block := "-----BEGIN " + "PRIVATE KEY-----\n" + madeOf(mixed, 64) + "\n-----END PRIVATE KEY-----"
+	var s secret.Set
+	s.Mark("TOKEN", other)
+	keys := s.Keys([]byte(key + " " + other + "\n" + block + "\n"))
+	require.Equal(t, []string{key, block}, keys)
+	given := s.Given(keys)
+	text := strings.Join([]string{key, block, key + "W", "in=" + other, strings.Replace(block, "a", "b", 1), key}, "\n")
+	masked := strings.Join([]string{key, block, "[REDACTED:key]", "in=[REDACTED:TOKEN]", "[REDACTED:key]", key}, "\n")
+	for cut := range len(text) + 1 {
+		var got strings.Builder
+		w := given.Writer(&got)
+		for _, part := range []string{text[:cut], text[cut:]} {
+			_, err := w.Write([]byte(part))
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+		require.Equal(t, masked, got.String(), "cut at %d", cut)
+	}
+	require.Equal(t, strings.Index(text, key+"W"), given.Suspect([]byte(text), false))
+	require.Equal(t, -1, given.Suspect([]byte(key+" api_key=0123456789"), false))
+	require.Equal(t, len(key+" api_key="), given.Suspect([]byte(key+" api_key=0123456789"), true))
+	var none *secret.Set
+	require.Nil(t, none.Given(keys))
+	require.Empty(t, none.Keys([]byte(key)))
+	require.Equal(t, -1, none.Suspect([]byte(key), true))
 }

@@ -92,12 +92,22 @@ func (s *Set) Scrub(ctx context.Context, dir string) ([]Finding, error) {
 	return w.findings, nil
 }
 
+// ScrubKeys is a Scrub that also masks what looks like a key.
+func (s *Set) ScrubKeys(ctx context.Context, dir string) ([]Finding, error) {
+	w := sweep{set: s, scrub: true, keys: true}
+	if err := w.run(ctx, dir); err != nil {
+		return w.findings, fmt.Errorf("mask the keys in %s: %w", s.String(dir), err)
+	}
+	return w.findings, nil
+}
+
 // sweep goes once through a directory. It holds every directory above the one that it searches open: names alone, which
 // are never longer than a system takes, lead it on.
 type sweep struct {
 	set      *Set
 	m        *matcher // nil: there is nothing to search for
 	scrub    bool
+	keys     bool // what looks like a key is a secret
 	buf      []byte
 	findings []Finding
 	errs     []error // what could not be searched
@@ -281,11 +291,21 @@ func (w *sweep) text(p place, text string) (found bool) {
 	if w.m == nil {
 		return false
 	}
-	for _, r := range w.m.scan([]byte(text), 0, true).runs {
+	for _, r := range w.runs(w.m.scan([]byte(text), 0, true)) {
 		w.found(p, -1, r.name)
 		found = true
 	}
 	return found
+}
+
+// runs are the secrets of a result, and its keys if these are secrets, too.
+func (w *sweep) runs(r result) []run {
+	if w.keys {
+		for _, k := range r.keys {
+			r.runs = append(r.runs, run{start: k.start, name: keyName})
+		}
+	}
+	return r.runs
 }
 
 // openFile opens a regular file. It does not block if the file has become a FIFO.
@@ -371,7 +391,7 @@ func (w *sweep) part(
 			return err
 		}
 		r := w.m.scan(buf, from, err != nil)
-		for _, run := range r.runs {
+		for _, run := range w.runs(r) {
 			if run.start < r.settled && !known[run.name] {
 				known[run.name] = true
 				w.found(p, base+int64(run.start), run.name)

@@ -74,8 +74,8 @@ func TestSecrets(t *testing.T) {
 }
 
 // TestSuspects: keys of vendors, and what is a credential by what stands before it, are printed nowhere and in no log,
-// although nobody has named them; reports and results have none of vendors. Judges and recordings have the agent's text
-// and files as they are, and the unit warns of that.
+// although nobody has named them. Those of vendors are in nothing that is kept or recorded, unless the agent began with
+// them: then, as all that is guessed, judges, the workspace and the recording have them as they are.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	random := strings.ToLower(rand.Text() + rand.Text())
@@ -90,19 +90,43 @@ func TestSuspects(t *testing.T) {
 	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
 		s := newScene(t)
 		s.tellAll(t, text, "of-name-4711")
+		for _, mode := range []string{"live", "record"} {
+			said, run, code := s.play(t, properties.Kind, "", "--mode", mode)
+			require.Equal(t, mode == "record", code == 3, said)
+			assert.Contains(t, said, "masked in the copy that is kept: left: key at offset 0; served: key at offset 0")
+			found, err := secrettest.ScanDir(run, vendors...)
+			require.NoError(t, err)
+			assert.Empty(t, found, mode)
+			if mode == "live" {
+				continue // it was judged, and passed
+			}
+			assert.Contains(t, said, "leak: the session has what looks like a key of a vendor: left:1; served:1; ")
+			assert.Contains(t, said, "have it write one that says EXAMPLE")
+			found, err = secrettest.ScanDir(filepath.Join(s.target.Project, "cassettes"), all...)
+			require.NoError(t, err)
+			assert.Empty(t, found)
+		}
+		fixture := filepath.Join(s.target.Project, "work", "fixture")
+		require.NoError(t, os.WriteFile(fixture, []byte(strings.Join(vendors, "\n")), 0o644))
 		for _, mode := range []string{"record", "replay"} {
 			said, run, code := s.play(t, properties.Kind, "", "--mode", mode)
 			require.Zero(t, code, said)
 			recorded, err := filepath.Glob(filepath.Join(s.target.Project, "cassettes", "*", "*", "*"))
 			require.NoError(t, err)
 			require.Len(t, recorded, 1)
-			const warning = "may hold credentials that are not masked: left:1; served:1; turn 1, file_write"
+			const warning = "may hold credentials that nobody has named: left:5; served:5; turn 1, file_write"
 			assert.Equal(t, mode == "record", strings.Contains(said, warning), said)
 			assert.Empty(t, secrettest.Scan(said, all...), mode)
 			found, err := secrettest.ScanDir(filepath.Join(run, "variants", "a", "logs"), all...)
 			require.NoError(t, err)
 			assert.Empty(t, found, mode)
-			require.NoError(t, os.RemoveAll(filepath.Join(run, "variants", "a", "workspace")))
+			workspace := filepath.Join(run, "variants", "a", "workspace")
+			for _, name := range []string{"left", "served"} {
+				kept, err := os.ReadFile(filepath.Join(workspace, name))
+				require.NoError(t, err)
+				assert.Equal(t, text, string(kept), mode)
+			}
+			require.NoError(t, os.RemoveAll(workspace))
 			found, err = secrettest.ScanDir(run, vendors...)
 			require.NoError(t, err)
 			assert.Empty(t, found, mode)
