@@ -230,6 +230,14 @@ func ExampleWeighted() {
 	// Output: 0.875 <nil>
 }
 
+// The head may lose what is by chance; a margin above 0 would have the test show that no more was lost.
+func ExampleCompare() {
+	runTest(func(t *testing.T) {
+		evaltest.Compare(t, "testdata/examples/baselines/main.json", "testdata/examples/baselines/slow.json", 0)
+	})
+	// Output: passed: true
+}
+
 // A scorer that decides nothing, for a limit that each row gives in its metadata.
 func ExampleScorer_Optional() {
 	short := evaltest.NewScorer("short", func(ctx context.Context, _, answer, _ string) (evaltest.Score, error) {

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +22,9 @@ import (
 type Finder struct {
 	// Root is that of the project, Dir the directory that paths are relative to.
 	Root, Dir string
-	Mask      *secret.Set
+	// Runs is the root below which runs are kept; empty: Root.
+	Runs string
+	Mask *secret.Set
 }
 
 // Two pairs the variants of two sources: the ones that are named, else those of the same id, else the only ones.
@@ -146,8 +149,8 @@ func (f Finder) read(word string) (*Baseline, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		// of a project's run: .sdd-eval/... of its root
-		return Finder{Root: filepath.Join(path, "..", "..", "..", ".."), Mask: f.Mask}.Run(filepath.Base(path))
+		f.Runs = filepath.Join(path, "..", "..", "..", "..")
+		return f.Run(filepath.Base(path))
 	case err == nil && filepath.Ext(path) == ".json":
 		return Read(path)
 	}
@@ -157,7 +160,7 @@ func (f Finder) read(word string) (*Baseline, error) {
 			return b, err
 		}
 	}
-	id, err := rundir.Find(f.Root, word)
+	id, err := rundir.Find(cmp.Or(f.Runs, f.Root), word)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +169,7 @@ func (f Finder) read(word string) (*Baseline, error) {
 
 // Run returns what the variants of a run came to.
 func (f Finder) Run(id string) (*Baseline, error) {
-	run, err := rundir.Open(f.Root, id, f.Mask)
+	run, err := rundir.Open(cmp.Or(f.Runs, f.Root), id, f.Mask)
 	if err != nil {
 		return nil, err
 	}

@@ -6,11 +6,7 @@
 // A figure that the results cannot give is NaN, never 0.
 package stats
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/mathext"
-)
+import "math"
 
 // Interval is a confidence interval, both ends included.
 type Interval struct {
@@ -86,13 +82,36 @@ func logFactorial(n int) float64 {
 // normal returns how many standard deviations each side of the mean hold a share of a normal distribution.
 func normal(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }
 
-// student returns the same as normal of Student's t distribution.
+// student returns the same as normal of Student's t distribution, with whole degrees of freedom.
 func student(confidence, df float64) float64 {
-	x := mathext.InvRegIncBeta(df/2, 0.5, 1-confidence)
-	return math.Sqrt(df * (1 - x) / x)
+	within := func(t float64) bool { return studentTail(t, df) >= 1-confidence }
+	most := 1.
+	for most < 1e300 && within(most) { // a confidence of 1 takes all
+		most *= 2
+	}
+	return bound(within, 0, most)
 }
 
-// studentTail returns the share of Student's t distribution that is further from its mean than t, on both sides.
+// studentTail returns the share of Student's t distribution that is further from its mean than t, on both sides: the
+// sum of its density for whole degrees of freedom (Student 1908).
 func studentTail(t, df float64) float64 {
-	return mathext.RegIncBeta(df/2, 0.5, df/(df+t*t))
+	t = math.Abs(t)
+	cosine, sine := math.Sqrt(df/(df+t*t)), t/math.Sqrt(df+t*t)
+	if math.Mod(df, 2) == 0 {
+		return max(0, 1-sine*series(1, cosine, 2, df))
+	}
+	rest := 0.
+	if df > 1 {
+		rest = sine * series(cosine, cosine, 3, df)
+	}
+	return max(0, 1-2/math.Pi*(math.Asin(sine)+rest))
+}
+
+// series adds up a first term and those that follow it, each the one before times (k-1)/k and a cosine squared.
+func series(term, cosine, k, df float64) (sum float64) {
+	for sum = term; k <= df-2; k += 2 {
+		term *= (k - 1) / k * cosine * cosine
+		sum += term
+	}
+	return sum
 }
