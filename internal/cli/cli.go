@@ -46,10 +46,10 @@ type App struct {
 }
 
 // Main runs sdd-eval with the arguments and the environment of this process and returns the exit code. The first SIGINT
-// or SIGTERM ends the command in order, the second one at once.
+// or SIGTERM ends the command in order, the second one at once. One may come twice, from the terminal and from npx.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second/2, stop) })
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sdd-eval: find the working directory: %v\n", err)
