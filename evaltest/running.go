@@ -57,7 +57,7 @@ type pendingUnit struct {
 func (h *harness) start(t *testing.T, ctx context.Context, plan *plan.Plan, cfg engine.Config) (*running, error) {
 	t.Helper()
 	runner, err := engine.New(plan, cfg)
-	if err == nil && runner.Impure() {
+	if err == nil && runner.Impure(ctx) {
 		err = project.KeepOutOfCache(h.root)
 	}
 	if err != nil {

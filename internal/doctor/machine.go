@@ -61,7 +61,7 @@ func gitCommand(ctx context.Context, m *machine) []Finding {
 	if err != nil {
 		return []Finding{{
 			Name: "git", State: Absent, Next: "install git",
-			Text: err.Error() + "; `workspace.git` and checked out commits need it",
+			Text: err.Error() + "; `workspace.repository` and checked out commits need it",
 		}}
 	}
 	return []Finding{{Name: "git", State: Well, Text: cmp.Or(numberIn(line), line)}}

@@ -17,7 +17,7 @@ import (
 // needsDir reports whether a replayed unit works in a directory: something starts there or takes its path, it is kept
 // where its variant is, or its steps prepare it in another order than what, style, agent.
 func (a *attempt) needsDir() bool {
-	if a.cfg.Trees || a.site.runDirs != nil && !a.site.runDirs.OfCase || a.pb.Workspace.Git ||
+	if a.cfg.Trees || a.site.runDirs != nil && !a.site.runDirs.OfCase || a.pb.Workspace.Repository ||
 		does(a.unit.Steps, startsChild) || evaluatorNeeds(a.unit)&evaluator.NeedsDir != 0 {
 		return true
 	}

@@ -27,7 +27,7 @@ const stylePlaybook = `name: bench
 task: {prompt: Do it.}
 styles: {own: {dir: styles/own}, gone: {dir: styles/gone}}
 variants: {fake: {style: own, agent: {kind: fake-acp, args: [agent.json]}}}
-workspace: {from: src, git: true}
+workspace: {from: src, repository: true}
 sdd_loop: {max_iterations: 2}
 workflow:
   jobs:
@@ -89,10 +89,11 @@ func TestPrepared(t *testing.T) {
 func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
 	root := project(t, nil)
-	text := strings.Replace(benchPlaybook, "evaluators:\n  - {type: tool_trajectory", "workspace: {git: true}\n#", 1)
+	text := strings.Replace(benchPlaybook, "evaluators:\n  - {type: tool_trajectory",
+		"workspace: {repository: true}\n#", 1)
 	text = strings.Replace(text, "{uses: builtin:sdd-eval/acp.prompt}", "{run: git log --format=%s}", 1)
 	runner, unit := newRunner(t, root, text, engine.Live, unconfined)
-	require.True(t, runner.Impure())
+	require.True(t, runner.Impure(t.Context()))
 	u := runner.Unit(t.Context(), unit, io.Discard)
 	require.Len(t, u.Steps, 2, judged(u))
 	require.Equal(t, "baseline", u.Steps[1].Output, judged(u))
@@ -149,7 +150,7 @@ func TestImpure(t *testing.T) {
 		{"a run that is kept", "", func(c *engine.Config) { c.Keep = new(engine.Keep) }, true},
 		{"programs", "requires: [git]\n", nil, true},
 		{"a program that judges", "  - {name: command, type: command, run: git --version}\n", nil, true},
-		{"git", "workspace: {git: true}\n", nil, true},
+		{"git", "workspace: {repository: true}\n", nil, true},
 		{"the day", "cassette: {max_age: {warn: 1d}}\n", nil, true},
 		{"files below the root", "workspace: {from: src}\n", nil, false},
 		{"files elsewhere", "workspace: {from: ../elsewhere}\n", nil, true},
@@ -172,9 +173,23 @@ func TestImpure(t *testing.T) {
 					tt.change(c)
 				}
 			})
-			require.Equal(t, tt.want, runner.Impure())
+			require.Equal(t, tt.want, runner.Impure(t.Context()))
 		})
 	}
+
+	repository := project(t, map[string]string{
+		".git/HEAD": "", ".gitignore": "*.log\n", "module/.gitignore": "/out\n", "module/src/a.txt": "",
+	})
+	impure := func() bool {
+		runner, _ := newRunner(t, filepath.Join(repository, "module"), benchPlaybook+"workspace: {from: src}\n",
+			engine.Replay, func(c *engine.Config) { c.Getenv = func(string) string { return "" } })
+		return runner.Impure(t.Context())
+	}
+	require.True(t, impure(), "go test does not look at rules above the module")
+	require.NoError(t, os.Remove(filepath.Join(repository, ".gitignore")))
+	require.False(t, impure())
+	require.NoError(t, os.WriteFile(filepath.Join(repository, "module", ".gitignore"), []byte("a.txt\n"), 0o644))
+	require.True(t, impure(), "git cannot say what it tracks")
 }
 
 // TestLoadTemplate holds what of a project an agent does not see.

@@ -115,13 +115,13 @@ func (r *Runner) newScripts() (*script.Runner, error) {
 }
 
 // Impure reports whether a run depends on more than files below the root that it opens: it starts children, looks for
-// programs, talks to a model, sends traces or asks what day it is.
-func (r *Runner) Impure() bool {
+// programs, talks to a model, sends traces, asks what day it is or what a repository above the root ignores.
+func (r *Runner) Impure(ctx context.Context) bool {
 	if r.pb.Cassette.MaxAge != (plan.MaxAge{}) {
 		return true
 	}
-	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.pb.Workspace.Commit != "" ||
-		r.cfg.Keep != nil ||
+	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Repository ||
+		r.pb.Workspace.Commit != "" || r.cfg.Keep != nil ||
 		tracing.Wanted(r.cfg.Getenv) ||
 		r.outside(r.source) || r.outside(r.cassettes()) {
 		return true
@@ -129,9 +129,20 @@ func (r *Runner) Impure() bool {
 	if r.StartsChildren() {
 		return true
 	}
-	return (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {
+	if (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {
 		return evaluatorNeeds(u)&evaluator.AsksModel != 0
-	})
+	}) {
+		return true
+	}
+	if !r.copiesFiles() {
+		return false
+	}
+	t, err := r.loadTemplate(ctx)
+	if err != nil {
+		return true // each unit ends with the error
+	}
+	rules, asked := t.OfGit()
+	return asked || slices.ContainsFunc(rules, r.outside)
 }
 
 // evaluatorNeeds returns what a unit's evaluators depend on besides the run.

@@ -102,7 +102,7 @@ func (s *site) prepare(ctx context.Context) error {
 	if err := s.stamp(); err != nil {
 		return err
 	}
-	if s.pb.Workspace.Git {
+	if s.pb.Workspace.Repository {
 		return s.makeRepository(ctx)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (s *site) makeRepository(ctx context.Context) error {
 		},
 	} {
 		if err := s.git(ctx, args, env); err != nil {
-			return fmt.Errorf("workspace.git: %w", err)
+			return fmt.Errorf("workspace.repository: %w", err)
 		}
 	}
 	return nil
@@ -219,7 +219,7 @@ func (s *site) git(ctx context.Context, args, env []string) error {
 // ownWork reports whether all that is in the workspace was put there by us: nothing has run in it, and no turn has
 // failed.
 func (s *site) ownWork() bool {
-	return !s.live() && s.prepared && !s.touched && !s.pb.Workspace.Git && !does(s.unit.Steps, startsChild) &&
+	return !s.live() && s.prepared && !s.touched && !s.pb.Workspace.Repository && !does(s.unit.Steps, startsChild) &&
 		evaluatorNeeds(s.unit)&evaluator.StartsChild == 0
 }
 

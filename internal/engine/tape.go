@@ -168,7 +168,7 @@ func (t *tape) fingerprints(prepared workspace.Manifest) cassette.Fingerprints {
 		Kind: v.Kind, Command: v.Command, Args: v.Args, AgentFiles: t.agentFiles(v), Model: v.Model, Mode: v.Mode,
 		Permissions: permissionLines(t.pb.Permissions),
 		Timeout:     t.pb.UnitTimeout().String(), ToolCalls: limits.MaxToolCalls,
-		Tokens: limits.MaxTokens, CostUSD: limits.MaxCostUSD, Git: t.pb.Workspace.Git,
+		Tokens: limits.MaxTokens, CostUSD: limits.MaxCostUSD, Git: t.pb.Workspace.Repository,
 		Servers: serverLines(t.pb.MCP), ServerFiles: t.serverFiles(t.pb.MCP),
 		Steps: t.setupSteps(), Commands: t.pb.Sandbox.AllowCommands, Variables: t.pb.Env.Pass,
 		Workspace: cassette.FilesOf(prepared),

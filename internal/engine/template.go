@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -71,10 +72,7 @@ func (r *Runner) cleanTemplate(ctx context.Context) bool {
 // Notes are those of the plan, and about the files of workspaces: what is left out, and patterns that match nothing.
 func (r *Runner) Notes(ctx context.Context) []string {
 	notes, w := r.plan.Notes(), r.pb.Workspace
-	prepares := func(u plan.Unit) bool {
-		return does(u.Steps, func(a action.Action) bool { return a.Template })
-	}
-	if !slices.ContainsFunc(r.plan.Units, prepares) {
+	if !r.copiesFiles() {
 		return notes
 	}
 	if len(w.Include)+len(w.Exclude) == 0 && len(r.plan.Before()) > 0 {
@@ -100,6 +98,13 @@ func (r *Runner) Notes(ctx context.Context) []string {
 	return notes
 }
 
+// copiesFiles reports whether a step prepares a workspace.
+func (r *Runner) copiesFiles() bool {
+	return slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {
+		return does(u.Steps, func(a action.Action) bool { return a.Template })
+	})
+}
+
 // LoadTemplate reads what of dir the workspaces of a playbook are copied from; dir is absolute, or empty. Beside
 // returns the absolute path of what the playbook names. Ours are absolute paths of sdd-eval's own files, cassettes and
 // runs, which the agent does not see. Of a directory that has the playbook in it, the agent does not see the playbook,
@@ -108,7 +113,9 @@ func (r *Runner) Notes(ctx context.Context) []string {
 func LoadTemplate(
 	ctx context.Context, pb *plan.Playbook, dir string, beside func(string) string, ours []string,
 ) (*workspace.Template, error) {
-	src := workspace.Source{Dir: dir, Include: pb.Workspace.Include, Exclude: slices.Clone(pb.Workspace.Exclude)}
+	src := workspace.Source{
+		Dir: dir, Git: ofGit(pb), Include: pb.Workspace.Include, Exclude: slices.Clone(pb.Workspace.Exclude),
+	}
 	if dir == "" {
 		return workspace.Load(ctx, src)
 	}
@@ -135,10 +142,13 @@ func LoadTemplate(
 		}
 	}
 	t, err := workspace.Load(ctx, src)
-	if err != nil && src.Commit != "" {
-		err = fmt.Errorf("%s: workspace.commit: %w", placeOf(pb), err)
-	}
-	if err != nil {
+	switch _, gitFailed := errors.AsType[*workspace.GitError](err); {
+	case gitFailed:
+		return nil, fault.Advise(fmt.Errorf("%s: workspace.git: %w", placeOf(pb), err),
+			"mend that, or say `git: all`, which copies what git ignores, too")
+	case err != nil && src.Commit != "":
+		return nil, fmt.Errorf("%s: workspace.commit: %w", placeOf(pb), err)
+	case err != nil:
 		return nil, err
 	}
 	byDefault := slices.ContainsFunc(t.LeftOut(), func(n workspace.Note) bool {
@@ -147,9 +157,23 @@ func LoadTemplate(
 	if !t.Empty() || !byDefault {
 		return t, nil
 	}
+	next := "name another directory in workspace.from, or in workspace.include what the agent needs"
+	if _, asked := t.OfGit(); asked {
+		next += "; `git: all` copies what git ignores, too"
+	}
 	return nil, fault.Advise(
-		fmt.Errorf("%s: workspace: nothing of %s is left for the agent: %s", placeOf(pb), dir, leftOut(t)),
-		"name another directory in workspace.from, or in workspace.include what the agent needs")
+		fmt.Errorf("%s: workspace: nothing of %s is left for the agent: %s", placeOf(pb), dir, leftOut(t)), next)
+}
+
+// ofGit returns which files of a repository a playbook's workspaces have.
+func ofGit(pb *plan.Playbook) workspace.Git {
+	switch pb.Workspace.Git {
+	case plan.GitAll:
+		return workspace.All
+	case plan.GitTracked:
+		return workspace.Tracked
+	}
+	return workspace.Unignored
 }
 
 // SourceOf returns the absolute directory that the workspaces of a playbook are copied from: if it does not say, the

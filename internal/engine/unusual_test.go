@@ -65,7 +65,7 @@ func TestGitFails(t *testing.T) {
 	_, err := runner.Run(t.Context(), sunk)
 	require.NoError(t, err)
 	require.Equal(t, result.Error, sunk.units[0].Outcome)
-	require.Contains(t, sunk.units[0].Reason, "workspace.git: exit code 3: the disk is full")
+	require.Contains(t, sunk.units[0].Reason, "workspace.repository: exit code 3: the disk is full")
 }
 
 // TestTracingOfRun: what is wrong with the environment of traces is said before a run has a directory, and that this

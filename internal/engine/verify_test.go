@@ -49,7 +49,7 @@ func TestMaxAge(t *testing.T) {
 			require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
 			runner, unit := newRunner(t, root, benchPlaybook+"cassette: {max_age: "+tt.limit+"}\n", engine.Replay,
 				func(c *engine.Config) { c.Stale = tt.stale })
-			require.True(t, runner.Impure(), "tomorrow it may be too old")
+			require.True(t, runner.Impure(t.Context()), "tomorrow it may be too old")
 			u := runner.Unit(t.Context(), unit, io.Discard)
 			require.Equal(t, tt.outcome, u.Outcome, u.Reason)
 			require.Equal(t, tt.says, u.Reason+strings.Join(u.Warnings, ""))

@@ -307,7 +307,7 @@ func TestMissingPrograms(t *testing.T) {
 				func(c *engine.Config) {
 					c.Getenv = func(name string) string { return map[string]string{"CI": tt.ci}[name] }
 				})
-			require.True(t, runner.Impure(), "it looks for programs")
+			require.True(t, runner.Impure(t.Context()), "it looks for programs")
 			u := runner.Unit(t.Context(), unit, io.Discard)
 			require.Equal(t, tt.outcome, u.Outcome)
 			require.Equal(t, tt.reason, u.Reason)

@@ -13,17 +13,18 @@ func FuzzList(f *testing.F) {
 	f.Add("100644 blob "+id+"     12\tdir/a b\x00120000 blob "+id+" 3\tlink\x00160000 commit "+id+" -\tsub\x00", 7)
 	f.Add("100644 blob "+id+" 1\t../x\x00", 3)
 	f.Fuzz(func(t *testing.T, text string, cut int) {
-		l, whole := new(lister), new(lister)
+		var parts, all []Entry
+		l, whole := intoEntries(&parts), intoEntries(&all)
 		cut = max(0, min(cut, len(text)))
 		_, err := l.Write([]byte(text[:cut]))
 		if err == nil {
 			_, err = l.Write([]byte(text[cut:]))
 		}
 		_, wholeErr := whole.Write([]byte(text))
-		if (err == nil) != (wholeErr == nil) || len(l.entries) != len(whole.entries) {
+		if (err == nil) != (wholeErr == nil) || len(parts) != len(all) {
 			t.Fatalf("cut at %d: %v, %v", cut, err, wholeErr)
 		}
-		for _, e := range whole.entries {
+		for _, e := range all {
 			if strings.ToValidUTF8(e.Path, "") == e.Path && !fs.ValidPath(e.Path) || e.Path == "." {
 				t.Fatalf("the path %q", e.Path)
 			}

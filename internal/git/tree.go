@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // Kind is what an entry of a commit is.
@@ -42,16 +46,20 @@ const (
 )
 
 // untouched are settings and variables with which git reads what the repository has, and nothing else: it fetches what
-// a partial clone lacks from nowhere, and no object stands for another.
+// a partial clone lacks from nowhere, no object stands for another, and a path is no pattern.
 var (
 	untouched    = []string{"-c", "protocol.allow=never"}
-	untouchedEnv = []string{"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0"}
+	untouchedEnv = []string{
+		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_LITERAL_PATHSPECS=1",
+	}
 )
 
-// Top returns the top directory of the work tree that dir is in, or would be in if it existed; empty: there is none.
+// Top returns the top directory of the work tree that dir is in, or would be in if it existed; empty: there is none. It
+// looks at .git without the go command knowing of it, since a repository's directory is always changing.
 func Top(dir string) string {
 	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		if _, err := os.Readlink(filepath.Join(dir, ".git")); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return dir
 		}
 		above := filepath.Dir(dir)
@@ -60,6 +68,30 @@ func Top(dir string) string {
 		}
 		dir = above
 	}
+}
+
+// Exclude returns the file of the repository of top, which need not exist, with rules for what all its work trees
+// ignore.
+func Exclude(top string) string {
+	dir, rel := filepath.Join(top, ".git"), filepath.Join("info", "exclude")
+	if _, err := os.Lstat(filepath.Join(dir, rel)); err == nil {
+		return filepath.Join(dir, rel)
+	}
+	// A submodule and a further work tree have a file that names the directory.
+	for _, name := range []string{"", "commondir"} {
+		text, err := disk.ReadRegular(filepath.Join(dir, name), maxPath)
+		if err != nil {
+			break
+		}
+		to := strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir: "))
+		if !filepath.IsAbs(to) && name == "" {
+			to = filepath.Join(top, to)
+		} else if !filepath.IsAbs(to) {
+			to = filepath.Join(dir, to)
+		}
+		dir = to
+	}
+	return filepath.Join(dir, rel)
 }
 
 // Moves reports whether ref, which names the commit id now in the repository of dir, may soon name another: it is a
@@ -84,49 +116,81 @@ func List(ctx context.Context, top, commit, dir string) ([]Entry, error) {
 	if dir != "." {
 		tree += dir
 	}
-	l := new(lister)
-	err := run(ctx, top, nil, l, untouchedEnv, append(untouched, "ls-tree", "-r", "-z", "-l", "--full-tree", tree)...)
-	if l.err != nil {
-		return nil, fmt.Errorf("git ls-tree: %w", l.err)
-	}
+	var entries []Entry
+	err := intoEntries(&entries).of(ctx, top, "ls-tree", "-r", "-z", "-l", "--full-tree", tree)
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return nil, fmt.Errorf("the commit %s has no directory %s: %s", commit, dir, strings.TrimSpace(failed.Text))
 	}
-	if err == nil && len(l.rest) > 0 {
-		err = errors.New("git ls-tree: its last line has no end")
+	return entries, err
+}
+
+// intoEntries reads what `git ls-tree -z -l` prints.
+func intoEntries(entries *[]Entry) *records {
+	return &records{each: func(line string) error {
+		e, err := parseEntry(line)
+		if err == nil && len(*entries) == maxEntries {
+			err = fmt.Errorf("more than %d files", maxEntries)
+		}
+		if err == nil {
+			*entries = append(*entries, e)
+		}
+		return err
+	}}
+}
+
+// Tracked returns what the index of the repository of top has in a directory, a path with slashes or ".": files, links
+// and submodules, and the directories that lead to them, by their paths below top.
+func Tracked(ctx context.Context, top, dir string) (map[string]bool, error) {
+	all := make(map[string]bool)
+	l := &records{each: func(name string) error {
+		for p := name; !all[p] && p != "." && p != "/"; p = path.Dir(p) {
+			all[p] = true
+		}
+		if len(all) > maxEntries {
+			return fmt.Errorf("more than %d files", maxEntries)
+		}
+		return nil
+	}}
+	return all, l.of(ctx, top, "ls-files", "-z", "--full-name", "--cached", "--", dir)
+}
+
+// records passes on what git prints with -z, record by record.
+type records struct {
+	each func(record string) error
+	rest []byte
+	err  error // ends git
+}
+
+// of runs git on the repository of top, and of no directory above it; its output is the records.
+func (r *records) of(ctx context.Context, top string, args ...string) error {
+	env := append(slices.Clone(untouchedEnv), "GIT_CEILING_DIRECTORIES="+filepath.Dir(top))
+	err := run(ctx, top, nil, r, env, append(slices.Clone(untouched), args...)...)
+	if r.err != nil {
+		return fmt.Errorf("git %s: %w", args[0], r.err)
 	}
-	return l.entries, err
+	if err == nil && len(r.rest) > 0 {
+		err = fmt.Errorf("git %s: its last line has no end", args[0])
+	}
+	return err
 }
 
-// lister reads what `git ls-tree -z -l` prints.
-type lister struct {
-	entries []Entry
-	rest    []byte
-	err     error
-}
-
-func (l *lister) Write(p []byte) (int, error) {
-	l.rest = append(l.rest, p...)
+func (r *records) Write(p []byte) (int, error) {
+	r.rest = append(r.rest, p...)
 	for {
-		line, rest, ok := bytes.Cut(l.rest, []byte{0})
+		record, rest, ok := bytes.Cut(r.rest, []byte{0})
 		if !ok {
 			break
 		}
-		e, err := parseEntry(string(line))
-		if err == nil && len(l.entries) == maxEntries {
-			err = fmt.Errorf("more than %d files", maxEntries)
+		if r.err = r.each(string(record)); r.err != nil {
+			return 0, r.err
 		}
-		if err != nil {
-			l.err = err
-			return 0, err
-		}
-		l.entries, l.rest = append(l.entries, e), rest
+		r.rest = rest
 	}
-	if len(l.rest) > 2*maxPath {
-		l.err = fmt.Errorf("path longer than %d bytes", maxPath)
+	if len(r.rest) > 2*maxPath {
+		r.err = fmt.Errorf("path longer than %d bytes", maxPath)
 	}
-	l.rest = bytes.Clone(l.rest) // not the whole of what was read before
-	return len(p), l.err
+	r.rest = bytes.Clone(r.rest) // not the whole of what was read before
+	return len(p), r.err
 }
 
 // parseEntry parses a line such as "100644 blob ID     12\tpath". Paths that no work tree can have are errors.

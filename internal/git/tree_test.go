@@ -98,11 +98,16 @@ func TestHostile(t *testing.T) {
 		"link": "l ../../outside", "module": "s",
 	}, read(t, t.Context(), dir, id, "sub"))
 	require.Equal(t, "p top", read(t, t.Context(), dir, id, ".")["top.txt"])
+	tracked, err := git.Tracked(t.Context(), dir, "sub")
+	require.NoError(t, err)
+	require.Equal(t, map[string]bool{
+		"sub": true, "sub/a\nb.txt": true, "sub/\xff": true, "sub/kept.txt": true, "sub/link": true, "sub/module": true,
+	}, tracked)
 
 	// What a partial clone lacks is fetched from nowhere.
 	blob := run("rev-parse", "HEAD:top.txt")
 	require.NoError(t, os.Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
-	_, err := git.List(t.Context(), dir, id, ".")
+	_, err = git.List(t.Context(), dir, id, ".")
 	require.Error(t, err)
 	require.NoFileExists(t, marker)
 	_, err = git.List(t.Context(), dir, id, "none")
@@ -135,6 +140,10 @@ func TestCommit(t *testing.T) {
 	}
 	require.Equal(t, dir, git.Top(filepath.Join(dir, "gone", "deeper")))
 	require.Empty(t, git.Top(t.TempDir()))
+	none := filepath.Join(dir, "none") // whose .git is no repository, below one that is
+	write(t, filepath.Join(none, ".git", "HEAD"), "")
+	_, err = git.Tracked(t.Context(), none, ".")
+	require.ErrorContains(t, err, "not a git repository")
 	t.Setenv("PATH", t.TempDir())
 	_, err = git.Commit(t.Context(), dir, "HEAD")
 	require.ErrorContains(t, err, "install git")

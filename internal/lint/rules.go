@@ -25,7 +25,7 @@ var rules = []rule{
 	},
 	{
 		id: "answer-in-history",
-		remedy: "remove .git from `workspace.include`; `workspace.git: true` makes a repository " +
+		remedy: "remove .git from `workspace.include`; `workspace.repository: true` makes a repository " +
 			"with one commit instead",
 		find: answerInHistory,
 	},

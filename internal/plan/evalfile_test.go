@@ -87,7 +87,7 @@ func TestEvalFile(t *testing.T) {
 			Name: "offline", Type: "tool_trajectory", Threshold: 1, Weight: 1, Position: at(12, 7),
 			Config: map[string]any{"never": []any{"WebFetch"}},
 		}},
-		Workspace: plan.Workspace{From: "../fixtures/shop", Position: at(43, 1)},
+		Workspace: plan.Workspace{From: "../fixtures/shop", Git: plan.GitUnignored, Position: at(43, 1)},
 		Sandbox:   got.Sandbox, Cassette: got.Cassette, // as in playbooks
 		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
 		MCP: []plan.MCPServer{{

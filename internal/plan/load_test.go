@@ -158,7 +158,7 @@ func TestEverything(t *testing.T) {
 		},
 		Workspace: plan.Workspace{
 			From: "../fixtures/demo", Include: []string{".env.example"}, Exclude: []string{"**/*.log"},
-			Git: true, Position: at(63, 1),
+			Git: plan.GitTracked, Repository: true, Position: at(63, 1),
 		},
 		Sandbox: plan.Sandbox{
 			Position: at(68, 1), UnixSockets: true, AllowUserns: true, Require: []string{"files read"},
@@ -226,7 +226,8 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, plan.Report{Human: plan.Human{Enabled: true}}, p.Report)
 	assert.Equal(t, plan.Trials{Count: 1}, p.Trials)
 	assert.Zero(t, p.Limits)
-	assert.False(t, p.Workspace.Git)
+	assert.False(t, p.Workspace.Repository)
+	assert.Equal(t, plan.GitUnignored, p.Workspace.Git)
 	assert.Equal(t, 30*time.Minute, p.UnitTimeout())
 	p.Limits.Timeout = time.Second
 	assert.Equal(t, time.Second, p.UnitTimeout())

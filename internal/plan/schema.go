@@ -27,6 +27,7 @@ func Schema(kinds Kinds) []byte {
 	doc.Refine[Case](&schemas, refineCase)
 	doc.Refine[Days](&schemas, func(s *doc.Schema) { s.Pattern = days.String() })
 	doc.Refine[Evaluator](&schemas, refineEvaluator)
+	doc.Refine[Git](&schemas, refineGit)
 	doc.Refine[Job](&schemas, refineJob)
 	doc.Refine[Matrix](&schemas, refineMatrix)
 	doc.Refine[MCPServer](&schemas, func(s *doc.Schema) { *s = *schemas.Of(reflect.TypeFor[playbook.MCPServer]()) })

@@ -50,6 +50,7 @@ var ofPlaybooks = []widening{
 	{"env.pass", "passes your environment variables on" + remove, nil},
 	{"workspace.from", "copies what is not in the project; name a directory of the project", outside},
 	{"workspace.commit", "copies what your repository's history has" + remove, nil},
+	{"workspace.git", "copies what git ignores, such as settings of yours" + remove, says(string(GitAll))},
 	{"workspace.include", "copies files that look like secrets, or a repository" + remove, includesSecrets},
 	{"styles.*.dir", "copies what is not in the project; name a directory of the project", outside},
 	{"workflow.jobs.*.steps.*.run", "names a program by its path; name one in PATH", startsByPath},

@@ -99,7 +99,7 @@ evaluators:
 // harmless are keys with which a playbook widens nothing.
 var harmless = map[string]string{
 	"Sandbox": "require", "Env": "",
-	"Limits": "timeout max_tool_calls max_tokens max_cost_usd exceeded", "Workspace": "exclude git",
+	"Limits": "timeout max_tool_calls max_tokens max_cost_usd exceeded", "Workspace": "exclude repository",
 	"Agent":      "model mode preset command", // those of agents that are not started
 	"code_judge": "config timeout compat", "command": "exit_code stdout stderr timeout cwd",
 	"llm_judge": "model judges samples rubrics config timeout compat prompt",

@@ -25,6 +25,8 @@ type Source struct {
 	// Commit is the full name of a commit of the repository whose work tree Dir would be in: what it has there is
 	// copied, not what is on disk. Empty: the directory is.
 	Commit string
+	// Git says which files are copied if Dir is in a git repository.
+	Git Git
 	// Include has globs, relative to Dir, for paths that are left out by default: directories such as node_modules and
 	// files that look like secrets. A glob must name them; "**" alone does not.
 	Include []string

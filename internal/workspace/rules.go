@@ -96,6 +96,14 @@ func (r rules) covers(p string) bool {
 	return slices.ContainsFunc(r.include, func(pattern string) bool { return covered(pattern, p) })
 }
 
+// asks reports whether an include pattern that does not consist of wildcards alone matches p, a directory above it, or,
+// by the name of p, what is below.
+func (r rules) asks(p string) bool {
+	return r.opens(p, true) || slices.ContainsFunc(r.include, func(pattern string) bool {
+		return strings.Trim(pattern, "*/") != "" && covered(pattern, p)
+	})
+}
+
 func covered(pattern, p string) bool {
 	return doublestar.MatchUnvalidated(pattern, p) || doublestar.MatchUnvalidated(pattern+"/**", p)
 }

@@ -25,10 +25,11 @@ type Template struct {
 	rules rules
 	fixed []Entry         // links and directories, each directory before its content
 	bare  map[string]bool // directories that are empty in the source
-	// committed is what the source's commit has.
-	committed *commit
-	files     []sourceFile
-	notes     []Note
+	// committed is what the source's commit has, repository what git says of the source's directory; nil: nothing.
+	committed  *commit
+	repository *repository
+	files      []sourceFile
+	notes      []Note
 	// loaded says that files have their entries, inMemory that they have their contents, too.
 	loaded, inMemory bool
 	// base is what an [Overlay] lies over, and byPath where in files a path is. OwnGit: git's own files are copied,
@@ -94,9 +95,18 @@ func newTemplate(ctx context.Context, src Source) (*Template, error) {
 			return nil, err
 		}
 		defer tr.close()
-		p.tree = tr
+		p.tree, p.source = tr, tr
+		if src.Git != All {
+			if t.repository, err = openRepository(ctx, src); err != nil {
+				return nil, err
+			}
+		}
 	}
-	err = p.plan(".", false)
+	top := within{}
+	if t.repository != nil {
+		top = t.repository.above
+	}
+	err = p.plan(".", top)
 	for _, e := range t.fixed {
 		t.rules.copied(e.Path)
 	}
@@ -148,7 +158,7 @@ func (t *Template) load(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.src.Hide != nil {
+	if t.src.Hide != nil || t.repository != nil {
 		t.prune()
 	}
 	if t.loaded, t.inMemory = true, room >= 0; !t.inMemory {
@@ -345,17 +355,27 @@ type planner struct {
 		list(dir string) ([]fs.DirEntry, error) // sorted by name
 		readlink(p string) (string, error)
 	}
-	dirs map[string]bool // directories in fixed
+	source *tree           // the directory; nil: it is a commit
+	dirs   map[string]bool // directories in fixed
 }
 
-// plan decides about the entries of dir. In a partial directory, one that is left out by default, only the entries that
-// an include pattern covers are copied.
-func (t *planner) plan(dir string, partial bool) error {
+// plan decides about the entries of dir.
+func (t *planner) plan(dir string, in within) error {
 	entries, err := t.tree.list(dir)
 	if err != nil {
 		return err
 	}
 	t.bare[dir] = len(entries) == 0
+	if t.repository != nil {
+		var hidden string
+		if in, hidden, err = t.repository.enter(t, dir, entries, in); err != nil {
+			return err
+		}
+		if hidden != "" && !t.rules.asks(dir) {
+			t.note(dir, hidden)
+			return nil
+		}
+	}
 	for _, d := range entries {
 		p := join(dir, d.Name())
 		if t.rules.excluded(p) {
@@ -365,9 +385,9 @@ func (t *planner) plan(dir string, partial bool) error {
 			return &nameError{Path: p}
 		}
 		if d.IsDir() {
-			err = t.planDir(p, partial)
-		} else if !partial || t.rules.covers(p) {
-			err = t.planFile(p, d.Type())
+			err = t.planDir(p, in)
+		} else {
+			err = t.planFile(p, d.Type(), in)
 		}
 		if err != nil {
 			return err
@@ -376,39 +396,65 @@ func (t *planner) plan(dir string, partial bool) error {
 	return nil
 }
 
-func (t *planner) planDir(p string, partial bool) error {
-	if SkippedDir(path.Base(p)) {
-		if !t.rules.opens(p, true) {
-			t.note(p, "not copied by default")
-			return nil
+func (t *planner) planDir(p string, in within) error {
+	hidden, asked := "not copied by default", t.rules.opens(p, true)
+	if !SkippedDir(path.Base(p)) {
+		var err error
+		if hidden, in.ignored, err = t.hides(p, true, in); err != nil {
+			return err
 		}
-		partial = true
+		asked = t.rules.asks(p)
 	}
-	if !partial || t.rules.covers(p) {
+	if hidden != "" && !asked {
+		t.note(p, hidden)
+		return nil
+	}
+	in.partial = in.partial || hidden != ""
+	if !in.partial || t.rules.covers(p) {
 		t.addDir(p)
 	} else if !t.rules.opens(p, false) {
 		return nil
 	}
-	return t.plan(p, partial)
+	return t.plan(p, in)
 }
 
-func (t *planner) planFile(p string, mode fs.FileMode) error {
+func (t *planner) planFile(p string, mode fs.FileMode, in within) error {
+	reason := ""
 	switch {
+	case in.partial && !t.rules.covers(p):
+		return nil
 	case path.Base(p) == ".git" && !t.rules.names(p):
-		t.note(p, "file .git that points to another directory")
+		reason = "file .git that points to another directory"
 	case IsSecret(p) && !t.rules.names(p):
-		t.note(p, "looks like a secret by its name")
+		reason = "looks like a secret by its name"
+	case t.committed != nil && t.committed.files[p].Kind == git.Submodule:
+		reason = "submodule, whose files are not in the commit"
+	case mode&fs.ModeSymlink == 0 && !mode.IsRegular():
+		reason = errNotRegular.Error()
+	case !t.rules.asks(p):
+		var err error
+		if reason, _, err = t.hides(p, false, in); err != nil {
+			return err
+		}
+	}
+	switch {
+	case reason != "":
+		t.note(p, reason)
 	case mode&fs.ModeSymlink != 0:
 		return t.planLink(p)
-	case t.committed != nil && t.committed.files[p].Kind == git.Submodule:
-		t.note(p, "submodule, whose files are not in the commit")
-	case mode.IsRegular():
+	default:
 		t.addDir(path.Dir(p))
 		t.files = append(t.files, sourceFile{Entry: Entry{Path: p}})
-	default:
-		t.note(p, errNotRegular.Error())
 	}
 	return nil
+}
+
+// hides is [repository.hides] where that has a say.
+func (t *planner) hides(p string, isDir bool, in within) (reason string, ignored bool, err error) {
+	if t.repository == nil || in.partial {
+		return "", false, nil
+	}
+	return t.repository.hides(p, isDir, in)
 }
 
 func (t *planner) planLink(p string) error {

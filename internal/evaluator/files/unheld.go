@@ -67,7 +67,8 @@ func leftOut(root *doc.Node, p string) error {
 // mayPrepare reports whether something other than the agent may write into a directory: a case's files, a step, or the
 // steps that write the workflow style and the git repository.
 func mayPrepare(root *doc.Node, dir string) bool {
-	if dir == ".git" && root.Get("workspace").Get("git").Value() == true {
+	w := root.Get("workspace")
+	if dir == ".git" && (w.Get("repository").Value() == true || w.Get("git").Value() == true) {
 		return true
 	}
 	for _, list := range []string{"cases", "evalcases"} {
