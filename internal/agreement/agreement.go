@@ -146,6 +146,8 @@ func unitsOf(ended []result.Unit) []unit {
 			switch {
 			case e.Outcome == result.Pass || e.Outcome == result.Fail:
 				one.said[e.Name] = e.Outcome == result.Pass
+			case e.Said != "":
+				one.said[e.Name] = e.Said == result.Pass
 			case e.Outcome == result.Reported && e.Score != nil:
 				one.said[e.Name] = *e.Score >= e.Threshold
 			}

@@ -63,16 +63,30 @@ func (r *Runner) addDigests(m *rundir.Manifest) {
 		workspace = files[r.fromRoot(r.source)]
 		delete(files, r.fromRoot(r.source))
 	}
-	whole := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(whole, "%s\x00%s\n", name, files[name])
-	}
+	whole := digestOfAll(files)
 	for _, c := range m.Cases {
-		c.Digests["judging files"] = fmt.Sprintf("%x", whole.Sum(nil))[:24]
+		c.Digests["judging files"] = whole
 		if workspace != "" {
 			c.Digests["workspace"] = workspace
 		}
 	}
+}
+
+func digestOfAll(files map[string]string) string {
+	whole := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(whole, "%s\x00%s\n", name, files[name])
+	}
+	return fmt.Sprintf("%x", whole.Sum(nil))[:24]
+}
+
+// judgingFiles returns the same digest of the files by which cases are judged as manifests have.
+func (r *Runner) judgingFiles() (string, error) {
+	files, err := r.inputs(context.Background())
+	if r.pb.Workspace.From != "" {
+		delete(files, r.fromRoot(r.source))
+	}
+	return digestOfAll(files), err
 }
 
 // addInput adds the digest of a file, once.

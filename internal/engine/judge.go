@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -64,8 +65,14 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 		default:
 			v = evaluator.Judge(ctx, e, in)
 		}
+		said := result.Outcome("")
+		if err := a.agrees(e, v); err != nil {
+			said = v.Outcome
+			v = evaluator.Verdict{Outcome: result.Error, Reason: err.Error(), Detail: v.Detail}
+			a.result.Next = cmp.Or(a.result.Next, fault.Advice(err))
+		}
 		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
-			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Score: v.Score, Threshold: e.Threshold, Weight: e.Weight,
+			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Said: said, Score: v.Score, Threshold: e.Threshold, Weight: e.Weight,
 			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Calls: v.Calls,
 			Duration: result.Duration(a.now().Sub(start)),
 		})
@@ -73,6 +80,29 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 	if a.judgments != nil {
 		a.result.Warnings = append(a.result.Warnings, a.judgments.Others()...)
 	}
+}
+
+// agrees returns an error if people must agree with a judge that passed or failed a unit, and that is not known.
+func (r *Runner) agrees(e plan.Evaluator, v evaluator.Verdict) error {
+	if e.MinAgreement == 0 || v.Outcome != result.Pass && v.Outcome != result.Fail {
+		return nil
+	}
+	check, err := r.agreements()
+	if err != nil {
+		return err
+	}
+	return check(e)
+}
+
+// readAgreements returns what says of an evaluator that people agree with it as they must.
+func (r *Runner) readAgreements() (func(plan.Evaluator) error, error) {
+	name := judgment.AgreementsPath(r.pb.Name)
+	kept, err := judgment.ReadAgreements(filepath.Join(r.cfg.Root, name), filepath.ToSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	files, err := r.judgingFiles()
+	return func(e plan.Evaluator) error { return kept.Check(e.Name, e.Digest, files, e.MinAgreement) }, err
 }
 
 // evidence is what evaluators look at.

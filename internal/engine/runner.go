@@ -54,7 +54,9 @@ type Runner struct {
 	caches []toolcache.Cache
 	// scripts runs what the playbook's author wrote to judge units.
 	scripts func() (*script.Runner, error)
-	models  func() (llm.Asker, error)
+	// agreements returns what says of an evaluator that people agree with it as they must.
+	agreements func() (func(plan.Evaluator) error, error)
+	models     func() (llm.Asker, error)
 	// exclusion is what recordings and comparisons leave out.
 	exclusion *workspace.Exclusion
 	given     sync.Map // names of variables that presets give to agents only
@@ -89,6 +91,7 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 		return nil, fmt.Errorf("%s: %w", pb.File, err)
 	}
 	r.scripts = sync.OnceValues(r.newScripts)
+	r.agreements = sync.OnceValues(r.readAgreements)
 	if r.models = cfg.Models; r.models == nil {
 		r.models = Models(cfg.Getenv)
 	}

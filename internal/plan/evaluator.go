@@ -22,6 +22,9 @@ type Evaluator struct {
 	Weight float64
 	// Advisory is set by `required: false`: the score is reported and decides nothing. An error is still an error.
 	Advisory bool
+	// MinAgreement is the least kappa, above 0 and up to 1, with which people must agree with the evaluator; 0: any.
+	// Where that is not known the evaluator ends in error.
+	MinAgreement float64
 	// AfterSteps is set by `after: steps`: the evaluator looks at the workspace as the steps after the agent left it,
 	// and at what steps before the agent made. Otherwise it looks at it as the agent left it.
 	AfterSteps bool
@@ -58,6 +61,7 @@ type evaluatorKeys struct {
 	Threshold float64      `yaml:"threshold" default:"1" above:"0" max:"1"`
 	Weight    float64      `yaml:"weight" default:"1" min:"0" doc:"Part in the reported mean score; decides nothing."`
 	Required  *bool        `yaml:"required"`
+	Agreement float64      `yaml:"min_agreement" above:"0" max:"1"`
 	After     string       `yaml:"after" enum:"agent,steps" default:"agent"`
 	Position  doc.Position `yaml:",position"`
 	Rest      *doc.Node    `yaml:",rest"`
@@ -70,11 +74,19 @@ func (ks Kinds) decode(e *Evaluator, n *doc.Node) {
 	*e = Evaluator{
 		Name: keys.Name, Type: keys.Type, Threshold: keys.Threshold, Weight: keys.Weight,
 		Advisory: keys.Required != nil && !*keys.Required, AfterSteps: keys.After == "steps", Position: keys.Position,
+		MinAgreement: keys.Agreement,
+	}
+	if e.Advisory && keys.Agreement > 0 {
+		n.Errorf("min_agreement", "with `required: false` the evaluator decides nothing: remove one of both")
 	}
 	if e.Type == "" {
 		return // reported
 	}
-	if text, err := json.Marshal(n.Value()); err == nil { // always, of what was read as YAML
+	value := n.Value()
+	if keys, ok := value.(map[string]any); ok { // it does not say how the evaluator judges
+		delete(keys, "min_agreement")
+	}
+	if text, err := json.Marshal(value); err == nil { // always, of what was read as YAML
 		e.Digest = fmt.Sprintf("%x", sha256.Sum256(text))
 	}
 	if n.Get("name") == nil {

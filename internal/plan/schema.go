@@ -278,6 +278,8 @@ var descriptions = map[string]string{
 	"evalCase.ReferenceAnswer": "An answer that is known to be right, for judges; " +
 		"default: the last expected message.",
 	"evaluatorKeys.Threshold": "The lowest score that passes, above 0 and up to 1; default: 1.",
+	"evaluatorKeys.Agreement": "The least kappa (Cohen's) with people; where that is not known it is an error. " +
+		"See sdd-eval agreement.",
 	"evaluatorKeys.Required": "false: its score is reported and decides nothing. " +
 		"In a composite, true: it must pass, " +
 		"whatever the mean is.",

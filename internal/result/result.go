@@ -36,6 +36,9 @@ type Evaluation struct {
 	Name    string  `json:"name"`
 	Type    string  `json:"type"`
 	Outcome Outcome `json:"outcome"`
+	// Said is what the evaluator said, pass or fail, where its outcome is an error because nobody knows that people
+	// agree with it.
+	Said Outcome `json:"said,omitempty"`
 	// Score is between 0 and 1, nil if there is none: an error is never a score.
 	Score *float64 `json:"score"`
 	// Threshold is the lowest score that passes.

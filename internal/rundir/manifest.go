@@ -73,8 +73,11 @@ type Manifest struct {
 	// Evaluators says whether the playbook has evaluators.
 	Evaluators bool `json:"evaluators"`
 	// Judges has the names of the evaluators of each case that has units, in order.
-	Judges  map[string][]string `json:"judges"`
-	AIJudge AIJudge             `json:"ai_judge"`
+	Judges map[string][]string `json:"judges"`
+	// JudgeDigests are of what the playbook says of an evaluator, by name; of one that is another in other cases there
+	// is none.
+	JudgeDigests map[string]string `json:"judge_digests,omitempty"`
+	AIJudge      AIJudge           `json:"ai_judge"`
 	// Inputs has digests of the files by which units are judged, by path.
 	Inputs map[string]string `json:"inputs"`
 	// Accepted says which of these had changed when the run was resumed: units before and after are judged by others.
@@ -400,6 +403,7 @@ func ManifestOf(planned *plan.Plan) Manifest {
 		m.Evaluators = m.Evaluators || len(u.Evaluators) > 0
 		m.Judges[u.Case.ID] = namesOf(u.Evaluators)
 	}
+	m.JudgeDigests = digestsOfJudges(planned.Units)
 	for i, c := range planned.Cases() {
 		m.Cases[i].Digests = digestsOf(c, evaluators[c.ID])
 	}
@@ -435,6 +439,21 @@ func digestOf(v any) string {
 		panic(fmt.Sprintf("rundir: digest of %T: %v", v, err)) // it was read from YAML, or is text
 	}
 	return digest(text)[:31]
+}
+
+// digestsOfJudges returns [Manifest.JudgeDigests].
+func digestsOfJudges(units []plan.Unit) map[string]string {
+	digests, others := make(map[string]string), make(map[string]bool)
+	for _, u := range units {
+		for _, e := range u.Evaluators {
+			if known, ok := digests[e.Name]; e.Digest == "" || ok && known != e.Digest {
+				others[e.Name] = true
+			}
+			digests[e.Name] = e.Digest
+		}
+	}
+	maps.DeleteFunc(digests, func(name, _ string) bool { return others[name] })
+	return digests
 }
 
 func namesOf(evaluators []plan.Evaluator) []string {

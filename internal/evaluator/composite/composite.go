@@ -210,6 +210,7 @@ func decode(n *doc.Node) any {
 		for i, item := range list.Items() {
 			f.members[i].Advisory = false // a member that is not required counts in the mean
 			c.members = append(c.members, member{f.members[i], f.rule == mean && item.Get("required").Value() == true})
+			expect.Meaningless(item, "in a composite: write it beside `type: composite`", "min_agreement")
 			if f.rule != mean {
 				expect.Meaningless(item, "in `"+f.key+"`, only in `members`", "weight", "required")
 			}
