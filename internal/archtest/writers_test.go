@@ -26,6 +26,7 @@ var writers = []writer{
 	{"internal/secret", []string{"(*Set).put", "(*sweep).rewrite", "(*sweep).relink", "(*sweep).rename"}, "it masks"},
 	{"internal/disk", nil, "its callers count as writers, and a workspace that is moved was searched"},
 	{"internal/baseline", []string{"Write"}, "it masks"},
+	{"internal/judgment", []string{"(*Agreements).Write"}, "it masks"},
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and empty files"},
 	{"internal/session", []string{"(*Log).open", "(*Log).write"}, "each line is masked"},
