@@ -59,8 +59,8 @@ type Observer struct {
 // themselves. Content that the agent replaces counts once. Such a session takes eight times as much memory.
 const MaxSession = 128 << 20
 
-// eventSize is the approximate size of an event without its text, in bytes.
-const eventSize = 256
+// EventSize is the approximate size of an event without its text, in bytes.
+const EventSize = 256
 
 // ErrTooLarge says that a session exceeded [MaxSession].
 var ErrTooLarge = errors.New("the agent sent too much in one session")
@@ -212,7 +212,7 @@ func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
 
 // add appends an event of a size. Bodies are pointers until the turn ends, so that later messages can complete them.
 func (o *Observer) add(at time.Duration, size int, b trajectory.Body) {
-	o.size += eventSize + size
+	o.size += EventSize + size
 	o.events = append(o.events, trajectory.Event{Turn: max(o.turn, 1), At: at, Body: b})
 }
 

@@ -130,7 +130,7 @@ func (o *Observer) MCP(at time.Time, c trajectory.MCPCall) {
 	o.begin(at)
 	if c.IsDiscovery() && o.isNew(c) {
 		o.discoveries = append(o.discoveries, c)
-		o.size += eventSize + size
+		o.size += EventSize + size
 	} else {
 		o.add(at.Sub(o.start), size, c)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -42,8 +43,9 @@ type Observer struct {
 	number  int // of the turn
 	events  []trajectory.Event
 	calls   map[string]*call
-	total   int // calls
-	size    int // bytes that were read
+	total   int             // calls
+	size    int             // of what was read and of the events, in bytes
+	text    strings.Builder // of the last event, if that is a message or a thought
 }
 
 // Session is what the program has said about itself. Fields that it has not given are empty.
@@ -148,9 +150,12 @@ func (o *Observer) user(at time.Time, l *line) error {
 // say adds text, to the last message if nothing came between.
 func (o *Observer) say(at time.Time, text string) {
 	last := &o.events[len(o.events)-1]
-	if m, ok := last.Body.(trajectory.Message); ok {
-		last.Body = trajectory.Message{Text: m.Text + text}
+	if _, ok := last.Body.(trajectory.Message); ok {
+		o.text.WriteString(text)
+		last.Body = trajectory.Message{Text: o.text.String()}
 	} else if text != "" {
+		o.text = strings.Builder{}
+		o.text.WriteString(text)
 		o.add(at, trajectory.Message{Text: text})
 	}
 }
@@ -158,10 +163,13 @@ func (o *Observer) say(at time.Time, text string) {
 // think adds reasoning, to the last thought if nothing came between.
 func (o *Observer) think(at time.Time, text string) {
 	last := &o.events[len(o.events)-1]
-	if t, ok := last.Body.(trajectory.Thought); ok {
-		last.Body = trajectory.Thought{Text: t.Text + text}
+	if _, ok := last.Body.(trajectory.Thought); ok {
+		o.text.WriteString(text)
+		last.Body = trajectory.Thought{Text: o.text.String()}
 		return
 	}
+	o.text = strings.Builder{}
+	o.text.WriteString(text)
 	o.add(at, trajectory.Thought{Text: text})
 }
 
@@ -227,6 +235,7 @@ func (o *Observer) denied(at time.Time, d denial) {
 
 func (o *Observer) add(at time.Time, b trajectory.Body) {
 	o.events = append(o.events, trajectory.Event{Turn: o.number, At: at.Sub(o.start), Body: b})
+	o.size += observe.EventSize
 }
 
 // result adds the end of the turn. There are several if work in the background makes the program go on; the last one

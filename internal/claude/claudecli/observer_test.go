@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -471,6 +472,33 @@ func TestTooLarge(t *testing.T) {
 	require.ErrorIs(t, o.Read(strings.NewReader(initText+"\n"), nil), observe.ErrTooLarge)
 	o.Prompt(time.Unix(0, 0), "Again.")
 	require.ErrorIs(t, o.Read(strings.NewReader(initText+"\n"), nil), observe.ErrTooLarge, "the limit is for all turns")
+
+	var small Observer
+	small.Prompt(time.Unix(0, 0), "Do it.")
+	small.size = observe.MaxSession - 8*observe.EventSize
+	err := small.Read(strings.NewReader(strings.Repeat(`{"type":"n"}`+"\n", 9)), nil)
+	require.ErrorIs(t, err, observe.ErrTooLarge, "events without text take memory, too")
+}
+
+// TestManyParts: what a message takes does not grow with the square of its parts.
+func TestManyParts(t *testing.T) {
+	const parts = 5000
+	text := strings.Repeat("x", 200)
+	var o Observer
+	o.Prompt(time.Unix(0, 0), "Do it.")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, block := range []string{
+		`{"type":"thinking","thinking":"` + text + `"}`, `{"type":"text","text":"` + text + `"}`,
+	} {
+		require.NoError(t, o.Read(strings.NewReader(strings.Repeat(said(block)+"\n", parts)), nil))
+	}
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(parts*parts*len(text)/10))
+	all := o.Turn().Events
+	require.Len(t, all, 3)
+	assert.Equal(t, trajectory.Thought{Text: strings.Repeat(text, parts)}, all[1].Body)
+	assert.Equal(t, trajectory.Message{Text: strings.Repeat(text, parts)}, all[2].Body)
 }
 
 // TestSeen expects that each line is handed on, an unreadable one too.
