@@ -72,8 +72,8 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 			a.result.Next = cmp.Or(a.result.Next, fault.Advice(err))
 		}
 		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
-			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Said: said, Score: v.Score, Threshold: e.Threshold, Weight: e.Weight,
-			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Calls: v.Calls,
+			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Said: said, Score: v.Score, Threshold: e.Threshold,
+			Weight: e.Weight, Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Calls: v.Calls,
 			Duration: result.Duration(a.now().Sub(start)),
 		})
 	}
