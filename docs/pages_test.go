@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -113,6 +114,29 @@ func TestScripts(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnAgent gives the agent that a page shows the messages of a client.
+func TestOwnAgent(t *testing.T) {
+	_, program, _ := strings.Cut(read(t, "agents.md"), "```python\n")
+	program, _, _ = strings.Cut(program, "```\n")
+	agent := exec.Command("python3", "-c", program)
+	agent.Stdin = strings.NewReader(`{"id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+{"id": 1, "method": "session/new", "params": {"cwd": "/shop", "mcpServers": []}}
+{"method": "session/cancel", "params": {"sessionId": "1"}}
+{"id": 2, "method": "session/prompt", "params": {"sessionId": "1", "prompt": [{"type": "text", "text": "Mend it."}]}}
+{"id": "fs/read_text_file", "result": {"content": "if n > 10 {"}}
+{"id": "fs/write_text_file", "result": null}
+`)
+	agent.Stderr = os.Stderr
+	out, err := agent.Output()
+	require.NoError(t, err)
+	for _, want := range []string{
+		`"name": "mine"`, `"path": "/shop/price.go", "content": "if n >= 10 {"`, `"stopReason": "end_turn"`,
+	} {
+		require.Contains(t, string(out), want)
+	}
+}
+
 
 // TestLinks follows the links of all pages to other files of ours, and to places in pages.
 func TestLinks(t *testing.T) {

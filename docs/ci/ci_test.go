@@ -100,7 +100,8 @@ func TestGitLab(t *testing.T) {
 	}
 	require.Equal(t, "always", pipeline.Evals.Artifacts.When)
 	require.Contains(t, pipeline.Evals.Artifacts.Exclude, ".llman/sdd-eval/runs/**/workspace/**/*")
-	require.Equal(t, map[string]string{"junit": "junit.xml"}, pipeline.Evals.Artifacts.Reports)
+	require.Equal(t, map[string]string{"junit": ".llman/sdd-eval/runs/*/report.junit.xml"},
+		pipeline.Evals.Artifacts.Reports)
 }
 
 // known expects that the properties which a file requires are properties that there are.
@@ -158,7 +159,9 @@ func TestMakefile(t *testing.T) {
 	target(0, "record", "RUN=^TestEvals$$/^greet$$")
 	require.Contains(t, target(0, "eval").Stdout, "ok ")
 	target(0, "ci")
-	require.Equal(t, 0, junit(t, dir))
+	require.Equal(t, 0, junit(t, dir, "junit.xml"))
+	const ofRuns = ".llman/sdd-eval/runs/*/report.junit.xml"
+	require.Equal(t, 0, junit(t, dir, ofRuns))
 	require.Empty(t, target(0, "github").Stdout)
 	require.Contains(t, read(t, summary), "✅ passed: greet")
 
@@ -166,22 +169,29 @@ func TestMakefile(t *testing.T) {
 	require.NoError(t, os.WriteFile(playbook,
 		[]byte(strings.Replace(read(t, playbook), "contains: Hello", "contains: Good evening", 1)), 0o600))
 	target(failed, "ci")
-	require.Positive(t, junit(t, dir))
+	require.Equal(t, 5, junit(t, dir, "junit.xml"), "the evaluator, and all above it")
+	require.Equal(t, 2, junit(t, dir, ofRuns), "the case and the evaluator")
 	assert.Regexp(t, `(?m)^::error file=evals/greet.yaml,line=\d+,title=greet/hello/fake/greets%3A failed::`,
 		target(0, "github").Stdout)
 	require.Contains(t, read(t, summary), "❌ failed: greet")
 }
 
-// junit returns how many test cases of a module's junit.xml have failed.
-func junit(t *testing.T, dir string) int {
+// junit returns how many test cases of a module's JUnit files have failed.
+func junit(t *testing.T, dir, glob string) (failures int) {
 	t.Helper()
-	var suites struct {
-		Tests    int `xml:"tests,attr"`
-		Failures int `xml:"failures,attr"`
+	files, err := filepath.Glob(filepath.Join(dir, glob))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		var suites struct {
+			Tests    int `xml:"tests,attr"`
+			Failures int `xml:"failures,attr"`
+		}
+		require.NoError(t, xml.Unmarshal([]byte(read(t, file)), &suites))
+		require.Positive(t, suites.Tests)
+		failures += suites.Failures
 	}
-	require.NoError(t, xml.Unmarshal([]byte(read(t, filepath.Join(dir, "junit.xml"))), &suites))
-	require.Positive(t, suites.Tests)
-	return suites.Failures
+	return failures
 }
 
 // module makes a module with one playbook, a scripted agent and our Makefile, which requires this one.
