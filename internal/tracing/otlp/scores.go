@@ -29,18 +29,19 @@ type scoreEvent struct {
 }
 
 type score struct {
-	ID       string  `json:"id"`
-	TraceID  string  `json:"traceId"`
-	Name     string  `json:"name"`
-	Value    float64 `json:"value"`
-	DataType string  `json:"dataType"`
-	Comment  string  `json:"comment,omitempty"`
+	ID      string `json:"id"`
+	TraceID string `json:"traceId"`
+	Name    string `json:"name"`
+	// Value is a float64 of a NUMERIC score, and a string of a CATEGORICAL one.
+	Value    any    `json:"value"`
+	DataType string `json:"dataType"`
+	Comment  string `json:"comment,omitempty"`
 }
 
 // maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 1 << 20
 
-// send sends the scores in the spans of evaluations, each to the trace of its span.
+// send sends the scores in the spans of evaluations and the outcomes of units, each to the trace of its span.
 func (s *scores) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	var batch struct {
 		Batch []scoreEvent `json:"batch"`
@@ -75,7 +76,7 @@ func (s *scores) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) error 
 	return nil
 }
 
-// scoreOf returns the score of an evaluation's span.
+// scoreOf returns the score of an evaluation's span, or the outcome of a unit's.
 func scoreOf(span sdktrace.ReadOnlySpan) (e scoreEvent, found bool) {
 	c := span.SpanContext()
 	id := c.TraceID().String() + "-" + c.SpanID().String() // the same if the span is sent again
@@ -88,7 +89,9 @@ func scoreOf(span sdktrace.ReadOnlySpan) (e scoreEvent, found bool) {
 			e.Body.Name = a.Value.AsString()
 		case semconv.GenAIEvaluationScoreValueKey:
 			e.Body.Value, found = a.Value.AsFloat64(), true
-		case semconv.GenAIEvaluationExplanationKey:
+		case outcomeKey:
+			e.Body.Name, e.Body.DataType, e.Body.Value, found = "outcome", "CATEGORICAL", a.Value.AsString(), true
+		case semconv.GenAIEvaluationExplanationKey, reasonKey:
 			e.Body.Comment = a.Value.AsString()
 		}
 	}

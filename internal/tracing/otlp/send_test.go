@@ -237,13 +237,18 @@ func TestLangfuse(t *testing.T) {
 	var batch struct{ Batch []scoreEvent }
 	require.Len(t, project.scores, 1)
 	require.NoError(t, json.Unmarshal(project.scores[0], &batch))
-	require.Len(t, batch.Batch, 1, "an error is no score")
+	require.Len(t, batch.Batch, 2, "an error of an evaluator is no score")
 	got := batch.Batch[0]
 	require.NotEmpty(t, got.ID)
 	require.Equal(t, "score-create", got.Type)
 	require.Equal(t, score{
 		ID: got.ID, TraceID: hex.EncodeToString(project.spans[0].TraceId), Name: "steps", Value: 0.5,
 		DataType: "NUMERIC", Comment: "step 2 not matched",
+	}, got.Body)
+	got = batch.Batch[1]
+	require.Equal(t, score{
+		ID: got.ID, TraceID: hex.EncodeToString(project.spans[0].TraceId), Name: "outcome", Value: string(u.Outcome),
+		DataType: "CATEGORICAL", Comment: u.Reason,
 	}, got.Body)
 }
 
