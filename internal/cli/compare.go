@@ -9,20 +9,20 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/baseline"
 	"github.com/sdd-eval/sdd-eval/internal/compare"
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/report"
 )
 
 // comparing are the flags of `sdd-eval compare`.
 type comparing struct {
-	root, a, b, scope, gate, alpha, margin string
-	asJSON                                 bool
+	root, a, b, scope, gate, alpha, margin, format string
+	asJSON                                         bool
 }
 
 func compareCommand() command {
 	return command{
 		name: "compare",
 		usage: "BASE HEAD [--gate worse|not-worse|better|none] [--margin M] [--alpha A]\n" +
-			"                  [--scope suite|population] [--json] [--root DIR]\n" +
+			"                  [--scope suite|population] [--format text|json|md|html|junit] [--root DIR]\n" +
 			"  sdd-eval compare RUN --a VARIANT [--b VARIANTS] ...",
 		short: "say whether one arm does better than another, and how sure that is",
 		long: `Compares the pass rates of two runs, variant by variant, or of the variants of one run, case by
@@ -34,6 +34,7 @@ The verdict stands first: better, worse, not worse (a drop as large as the margi
 inconclusive (and what would decide it), or invalid: then nothing is known. docs/decisions.md says
 how it is reached, and how often it is wrong.`,
 		examples: `sdd-eval compare latest~1 latest
+sdd-eval compare latest~1 latest --format html > compare.html
 sdd-eval compare main latest:claude --gate not-worse --margin 0.1
 sdd-eval compare latest --a claude --b codex`,
 		codes: `0  the gate passes; for --gate worse, the default, also if the verdict is inconclusive
@@ -43,7 +44,10 @@ sdd-eval compare latest --a claude --b codex`,
 4  it is inconclusive where the gate wants more`,
 		args: arguments{min: 1, max: 2, what: "BASE", kind: kindRun},
 		define: func(a *App, f *flags) action {
-			o := comparing{scope: string(compare.Suite), gate: string(compare.GateWorse), alpha: "0.05", margin: "0.05"}
+			o := comparing{
+				scope: string(compare.Suite), gate: string(compare.GateWorse), alpha: "0.05", margin: "0.05",
+				format: "text",
+			}
 			f.text(&o.a, "a", kindText, "The `VARIANT` of the one run to compare the others with.")
 			f.text(&o.b, "b", kindText,
 				"The `VARIANTS` of the one run to compare, separated by commas; default: all others.")
@@ -55,7 +59,13 @@ sdd-eval compare latest --a claude --b codex`,
 			f.choice(&o.scope, "scope",
 				"Whether the verdict is of these cases (`SCOPE` suite) or of all of which they are a "+
 					"sample (population).", string(compare.Suite), string(compare.Population))
-			f.BoolVar(&o.asJSON, "json", false, "Print JSON instead of text.")
+			formats := []string{"text"}
+			for _, format := range report.ComparisonFormats {
+				formats = append(formats, format.Name)
+			}
+			f.choice(&o.format, "format", "Print the `FORMAT` text, json, md (for the summary of a CI job), html (a "+
+				"page) or junit.", formats...)
+			f.BoolVar(&o.asJSON, "json", false, "The same as --format json.")
 			f.root(&o.root)
 			return func(_ context.Context, args []string) error { return a.compare(o, args) }
 		},
@@ -89,21 +99,39 @@ func (a *App) compare(o comparing, args []string) error {
 	}
 	all := rule.CompareAll(arms)
 	if o.asJSON {
-		data, err := jsonvalue.MarshalIndent(all, "", "  ")
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.Stdout, "%s\n", data)
-	} else {
-		for i, c := range all {
-			if i > 0 {
-				fmt.Fprintln(a.Stdout)
-			}
-			fmt.Fprint(a.Stdout, c.Text())
-		}
+		o.format = "json"
+	}
+	if err := a.printComparisons(all, o); err != nil {
+		return err
 	}
 	if code := compare.Gate(o.gate).Exit(all); code != 0 {
 		return &exitError{code: code}
+	}
+	return nil
+}
+
+// printComparisons prints them in the format that was asked for.
+func (a *App) printComparisons(all []*compare.Comparison, o comparing) error {
+	for _, f := range report.ComparisonFormats {
+		if f.Name != o.format {
+			continue
+		}
+		data, err := f.Render(all, compare.Gate(o.gate))
+		if err != nil {
+			return err
+		}
+		w := a.Stdout
+		if f.Name == "json" {
+			w = inJSON{w}
+		}
+		_, err = w.Write(data)
+		return err
+	}
+	for i, c := range all {
+		if i > 0 {
+			fmt.Fprintln(a.Stdout)
+		}
+		fmt.Fprint(a.Stdout, c.Text())
 	}
 	return nil
 }

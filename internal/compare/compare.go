@@ -62,6 +62,8 @@ type Comparison struct {
 	// Flips are the cases whose rates differ, those that lost most first; Flaky those that pass now and then.
 	Flips []Flip   `json:"flips"`
 	Flaky []string `json:"flaky"`
+	// Same are the cases whose rates do not differ.
+	Same []Flip `json:"-"`
 	// WithoutSessions are the arms that are of files, so that nobody knows where sessions of the flips part.
 	WithoutSessions []string `json:"without_sessions,omitempty"`
 	// Metrics has score (a difference), cost, tokens and time (ratios), as far as they are known.
@@ -94,6 +96,8 @@ type Flip struct {
 	P Number `json:"p"`
 	// PartsAt is where its sessions part, of the first cases that differ.
 	PartsAt *Parting `json:"parts_at,omitempty"`
+	// Counts are how often it passed.
+	Counts stats.Pair `json:"-"`
 
 	pair pair
 }
@@ -293,11 +297,13 @@ func (c *Comparison) explore(base, head Arm, known []pair) {
 			c.Flaky = append(c.Flaky, p.base.ID)
 		}
 		ps = append(ps, stats.MantelHaenszel([]stats.Pair{n}).MidP)
-		flips = append(flips, Flip{Case: p.base.ID, Base: Number(b), Head: Number(h), pair: p})
+		flips = append(flips, Flip{Case: p.base.ID, Base: Number(b), Head: Number(h), Counts: n, pair: p})
 	}
 	for i, p := range stats.BenjaminiHochberg(ps) {
 		if flips[i].P = Number(p); flips[i].Base != flips[i].Head {
 			c.Flips = append(c.Flips, flips[i])
+		} else {
+			c.Same = append(c.Same, flips[i])
 		}
 	}
 	slices.SortStableFunc(c.Flips, func(a, b Flip) int { return cmp.Compare(a.Head-a.Base, b.Head-b.Base) })

@@ -77,8 +77,8 @@ func apart(a, b string) (string, string) {
 	return name + x, name + y
 }
 
-// text says it to people, behind the line of a case.
-func (p *Parting) text() string {
+// Text says it to people, behind the line of a case.
+func (p *Parting) Text() string {
 	trials := [2]string{fmt.Sprintf("base trial %d", p.BaseTrial), fmt.Sprintf("head trial %d", p.HeadTrial)}
 	switch {
 	case p.Why != "":

@@ -122,7 +122,7 @@ func (c *Comparison) lists(line func(string, ...any)) {
 	for _, f := range c.Flips {
 		text := fmt.Sprintf("%s: %s %% → %s %%, p %s", f.Case, percent(f.Base), percent(f.Head), likely(f.P))
 		if f.PartsAt != nil {
-			text += f.PartsAt.text()
+			text += f.PartsAt.Text()
 		}
 		flips = append(flips, text)
 	}

@@ -29,7 +29,7 @@ type junitSuite struct {
 	Errors     int              `xml:"errors,attr"`
 	Skipped    int              `xml:"skipped,attr"`
 	Time       string           `xml:"time,attr"`
-	Timestamp  string           `xml:"timestamp,attr"`
+	Timestamp  string           `xml:"timestamp,attr,omitempty"`
 	Properties *junitProperties `xml:"properties"`
 	Cases      []junitCase      `xml:"testcase"`
 }
