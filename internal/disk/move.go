@@ -63,12 +63,7 @@ func copyTree(ctx context.Context, from, to *os.Root, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("more than %d directories are within each other: they cannot be copied", maxDepth)
 	}
-	dir, err := from.Open(".")
-	if err != nil {
-		return err
-	}
-	entries, err := dir.ReadDir(-1)
-	dir.Close()
+	entries, err := List(from, ".", -1)
 	for _, e := range entries {
 		if ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))

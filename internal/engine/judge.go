@@ -123,7 +123,7 @@ func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
 	if a.site.observed() && !a.tape.imported() {
 		in.Files, in.Workspace, in.Given = a.site.files(), a.site.dirs.asLeft(), a.site.givenPaths(ctx)
 		in.Changes = a.changes(func(ctx context.Context) (workspace.Diff, error) {
-			return a.site.diff(ctx, a.session.Turns())
+			return a.site.diff(ctx, a.session.Turns(), a.site.ownUnit())
 		})
 		if a.site.ended != nil {
 			in.AfterSteps = &evaluator.State{

@@ -48,7 +48,7 @@ func (a *attempt) inResults() bool { return a.site.runDirs.OfCase && !a.role.run
 
 // keepChanges compares the workspace with what was prepared.
 func (a *attempt) keepChanges(ctx context.Context) error {
-	d, err := a.site.diff(ctx, a.session.Turns())
+	d, err := a.site.diff(ctx, a.session.Turns(), a.site.ownUnit())
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (a *attempt) cleanByOrigin(ctx context.Context) bool {
 		d, err := a.site.overlay.Delta()
 		return err == nil && a.cleanTemplate(ctx) && a.cleanChanges(d)
 	}
-	if !a.site.ownWork() || does(a.unit.Steps, needsFiles) || !a.cleanTemplate(ctx) {
+	if !a.site.ownUnit() || does(a.unit.Steps, needsFiles) || !a.cleanTemplate(ctx) {
 		return false
 	}
 	for path, text := range a.unit.Case.Files {

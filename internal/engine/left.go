@@ -41,7 +41,8 @@ func (s *site) end(ctx context.Context, following []plan.Step, turns []cassette.
 	if !s.observed() || !does(following, func(a action.Action) bool { return a.Files || a.Template }) {
 		return nil
 	}
-	d, err := s.diff(ctx, turns)
+	before := s.unit.Steps[:len(s.unit.Steps)-len(following)]
+	d, err := s.diff(ctx, turns, s.ownWork(before))
 	if err != nil {
 		return err
 	}

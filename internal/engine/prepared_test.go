@@ -207,7 +207,7 @@ func TestLoadTemplate(t *testing.T) {
 	}
 	load := func(dir string, pb *plan.Playbook, besides string) (seen, notes []string, err error) {
 		ours := []string{filepath.Join(root, "[x]"), filepath.Dir(root), filepath.Join(root, "cassettes")}
-		tmpl, err := engine.LoadTemplate(t.Context(), pb, dir, beside(besides), ours)
+		tmpl, err := engine.LoadTemplate(t.Context(), pb, dir, beside(besides), ours, nil)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -216,16 +216,20 @@ func (s *site) git(ctx context.Context, args, env []string) error {
 	return err
 }
 
-// ownWork reports whether all that is in the workspace was put there by us: nothing has run in it, and no turn has
-// failed.
-func (s *site) ownWork() bool {
-	return !s.live() && s.prepared && !s.touched && !s.pb.Workspace.Repository && !does(s.unit.Steps, startsChild) &&
-		evaluatorNeeds(s.unit)&evaluator.StartsChild == 0
+// ownWork reports whether all that is in the workspace after these steps was put there by us: nothing has run in it,
+// and no turn has failed.
+func (s *site) ownWork(steps []plan.Step) bool {
+	return !s.live() && s.prepared && !s.touched && !s.pb.Workspace.Repository && !does(steps, startsChild)
+}
+
+// ownUnit is ownWork after all steps and evaluators.
+func (s *site) ownUnit() bool {
+	return s.ownWork(s.unit.Steps) && evaluatorNeeds(s.unit)&evaluator.StartsChild == 0
 }
 
 // diff compares the workspace as the agent left it after these turns with what the agent began with. One that is our
 // own work holds what we have put there, and of that only what differs is read.
-func (s *site) diff(ctx context.Context, turns []cassette.Turn) (workspace.Diff, error) {
+func (s *site) diff(ctx context.Context, turns []cassette.Turn, own bool) (workspace.Diff, error) {
 	if s.ended != nil {
 		return *s.ended, nil
 	}
@@ -238,7 +242,7 @@ func (s *site) diff(ctx context.Context, turns []cassette.Turn) (workspace.Diff,
 			return workspace.Diff{}, err
 		}
 	}
-	after, known, baseline := s.manifest, s.ownWork(), s.baseline.Without(s.exclusion)
+	after, known, baseline := s.manifest, own, s.baseline.Without(s.exclusion)
 	for i := 0; i < len(turns) && known; i++ {
 		after, known = turns[i].Delta.ApplyTo(after)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
@@ -27,9 +28,11 @@ import (
 type template struct {
 	mu sync.Mutex
 	t  *workspace.Template
-	// clean: the last search, for the first n secrets, found none in the template.
-	searched, clean bool
+	// found: a search for the first n secrets has found one in the template. It is over when searched is set, and clean
+	// tells that all was searched and none was found.
+	found           atomic.Bool
 	secrets         int
+	searched, clean bool
 	listed          map[string]bool // in the run's directory, by digest
 }
 
@@ -42,7 +45,11 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 		if r.cfg.Keep != nil {
 			ours = append(ours, rundir.Below(r.cfg.Keep.Below))
 		}
-		t, err := LoadTemplate(ctx, r.pb, r.source, r.besidePlaybook, ours)
+		var search func([]byte)
+		if r.cfg.Keep != nil && r.cfg.Mode == Replay { // else it is seldom asked for
+			search, r.template.secrets = r.searchTemplate, r.secrets.Len()
+		}
+		t, err := LoadTemplate(ctx, r.pb, r.source, r.besidePlaybook, ours, search)
 		if err != nil {
 			return nil, err
 		}
@@ -51,22 +58,28 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 	return r.template.t, nil
 }
 
+// searchTemplate looks for secrets in a text of the template.
+func (r *Runner) searchTemplate(content []byte) {
+	if r.shows(content) {
+		r.template.found.Store(true)
+	}
+}
+
 // cleanTemplate reports whether there is no secret in the files that workspaces are made of. They are searched once for
 // all units, and again when there are more secrets.
 func (r *Runner) cleanTemplate(ctx context.Context) bool {
 	r.template.mu.Lock()
 	defer r.template.mu.Unlock()
-	if r.template.t == nil {
+	t := &r.template
+	if t.t == nil {
 		return true
 	}
-	if secrets := r.secrets.Len(); !r.template.searched || r.template.secrets != secrets {
-		clean := true
-		complete := r.template.t.Each(ctx, func(path string, content []byte) {
-			clean = clean && !r.shows([]byte(path)) && !r.shows(content)
-		})
-		r.template.searched, r.template.secrets, r.template.clean = true, secrets, clean && complete
+	secrets := r.secrets.Len()
+	if more := t.secrets != secrets; more || !t.searched {
+		complete := t.t.Each(ctx, more, r.searchTemplate)
+		t.searched, t.secrets, t.clean = true, secrets, complete && !t.found.Load()
 	}
-	return r.template.clean
+	return t.clean
 }
 
 // Notes are those of the plan, and about the files of workspaces: what is left out, and patterns that match nothing.
@@ -107,14 +120,16 @@ func (r *Runner) copiesFiles() bool {
 
 // LoadTemplate reads what of dir the workspaces of a playbook are copied from; dir is absolute, or empty. Beside
 // returns the absolute path of what the playbook names. Ours are absolute paths of sdd-eval's own files, cassettes and
-// runs, which the agent does not see. Of a directory that has the playbook in it, the agent does not see the playbook,
-// the files that it names and other playbooks, which say what is expected. It is an error if nothing is left of what
-// else is in dir.
+// runs, which the agent does not see. For search see [workspace.Source]. Of a directory that has the playbook in it,
+// the agent does not see the playbook, the files that it names and other playbooks, which say what is expected. It is
+// an error if nothing is left of what else is in dir.
 func LoadTemplate(
 	ctx context.Context, pb *plan.Playbook, dir string, beside func(string) string, ours []string,
+	search func(content []byte),
 ) (*workspace.Template, error) {
 	src := workspace.Source{
 		Dir: dir, Git: ofGit(pb), Include: pb.Workspace.Include, Exclude: slices.Clone(pb.Workspace.Exclude),
+		Search: search,
 	}
 	if dir == "" {
 		return workspace.Load(ctx, src)

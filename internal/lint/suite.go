@@ -194,7 +194,7 @@ func promptsOf(n *doc.Node) (texts []*doc.Node) {
 func (s *suite) loadTemplate(ctx context.Context) error {
 	s.dir = engine.SourceOf(s.p, s.cfg.Root, s.besidePlaybook)
 	var err error
-	if s.template, err = engine.LoadTemplate(ctx, s.p, s.dir, s.besidePlaybook, s.cfg.Ours); err != nil {
+	if s.template, err = engine.LoadTemplate(ctx, s.p, s.dir, s.besidePlaybook, s.cfg.Ours, nil); err != nil {
 		return err
 	}
 	s.notes = append(s.notes, engine.TemplateNotes(ctx, s.p, s.template)...)

@@ -185,12 +185,7 @@ func (w *sweep) dir(ctx context.Context, in *os.Root, path string, depth int) er
 
 // list returns the entries of a directory, sorted by name.
 func list(dir *os.Root) ([]fs.DirEntry, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	entries, err := f.ReadDir(maxEntries + 1)
+	entries, err := disk.List(dir, ".", maxEntries+1)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // armed says which entries of a directory make a program run what they name, if the directory has all entries of has.
@@ -37,7 +39,7 @@ func disarm(ctx context.Context, dir *os.Root) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := fs.ReadDir(dir.FS(), ".")
+	entries, err := disk.List(dir, ".", -1)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (t *Template) List(dir string) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(listHead{listVersion, t.base.Digest(), dir, t.src.Commit})
+	err := enc.Encode(listHead{listVersion, t.baseDigest(), dir, t.src.Commit})
 	for _, e := range t.base.Entries {
 		err = errors.Join(err, enc.Encode(listLine{e.Path, e.Kind, e.Exec, e.Size, e.Digest, e.Target}))
 	}
@@ -71,10 +71,7 @@ func (t *Template) List(dir string) ([]byte, error) {
 }
 
 // TemplateDigest names the list of the overlay's template.
-func (o *Overlay) TemplateDigest() string {
-	o.template.digestOnce.Do(func() { o.template.digest = o.template.base.Digest() })
-	return o.template.digest
-}
+func (o *Overlay) TemplateDigest() string { return o.template.baseDigest() }
 
 // Keep returns as JSON how the overlay differs from its template.
 func (o *Overlay) Keep() ([]byte, error) {

@@ -34,6 +34,9 @@ type Source struct {
 	Exclude []string
 	// Files maps paths to texts that are written after the copy. They may replace copied files.
 	Files map[string]string
+	// Search is called with the content of each file as it is read, unless that is long, by several goroutines. Nil
+	// searches nothing. See [Template.Each].
+	Search func(content []byte)
 	// Hide returns why a file is not copied, by its path and how it begins; empty: it is. A template with it has no
 	// directories of which nothing is copied. Nil hides nothing.
 	Hide func(path string, head []byte) (reason string)
@@ -126,26 +129,51 @@ func makeEmptyDir(dir string) error {
 	return err
 }
 
-// copyFiles copies the template's files, several at a time if there are many, and returns them with their entries.
+// copyFiles copies the template's files and returns them with their entries.
 func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, error) {
-	const perWorker = 64 // with fewer files, another goroutine costs more than it saves
-	workers := min(runtime.GOMAXPROCS(0), len(t.files)/perWorker) + 1
-	src := &tree{}
-	if !t.inMemory && len(t.files) > 0 {
+	if len(t.files) == 0 {
+		return nil, nil
+	}
+	src := &tree{ctx: ctx}
+	if !t.inMemory {
 		var err error
 		if src, err = openTree(ctx, t.src.Dir); err != nil {
 			return nil, err
 		}
 		defer src.close()
 	}
+	to, err := openTree(ctx, dst)
+	if err != nil {
+		return nil, err
+	}
+	defer to.close()
 	files := slices.Clone(t.files)
+	return files, eachFile(files, func() (do func(*sourceFile) error, end func()) {
+		from, to := src.beside(), to.beside()
+		return func(f *sourceFile) error { return t.copyFile(from, to, f) }, func() { from.leave(); to.leave() }
+	})
+}
+
+// eachFile does something with each file until there is an error, several at a time if there are many. Each goroutine
+// begins with a call of begin and ends with what that returns.
+func eachFile(files []sourceFile, begin func() (do func(*sourceFile) error, end func())) error {
+	const batch = 64 // files, in few directories; with fewer, another goroutine costs more than it saves
+	workers := min(runtime.GOMAXPROCS(0), len(files)/batch) + 1
 	errs := make([]error, workers)
 	var next atomic.Int64
 	work := func(w int) {
-		tr := &tree{ctx: ctx, root: src.root}
-		for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
-			if errs[w] = t.copyFile(tr, dst, &files[i]); errs[w] != nil {
-				next.Store(int64(len(files)))
+		do, end := begin()
+		defer end()
+		for {
+			to := int(next.Add(batch))
+			if to-batch >= len(files) {
+				return
+			}
+			for i := to - batch; i < min(to, len(files)); i++ {
+				if errs[w] = do(&files[i]); errs[w] != nil {
+					next.Store(int64(len(files)))
+					return
+				}
 			}
 		}
 	}
@@ -155,17 +183,21 @@ func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, err
 	}
 	work(workers - 1)
 	wg.Wait()
-	return files, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
-// copyFile copies f from memory or from tr and sets its entry.
-func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
+// copyFile copies f from memory or from tr to another tree, and sets its entry.
+func (t *Template) copyFile(tr, to *tree, f *sourceFile) error {
 	if err := tr.ctx.Err(); err != nil || f.skipped != "" {
 		return err
 	}
-	at := filepath.Join(dst, filepath.FromSlash(f.Path))
+	dst, err := to.enter(path.Dir(f.Path))
+	if err != nil {
+		return err
+	}
+	name := path.Base(f.Path)
 	if t.inMemory {
-		return writeFile(os.OpenFile, at, f.data, f.Exec)
+		return writeFile(dst.OpenFile, name, f.data, f.Exec)
 	}
 	in, reason, err := t.open(tr, f.Path)
 	if err != nil || reason != "" {
@@ -173,7 +205,7 @@ func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(at, createNew, perm(in.exec()))
+	out, err := dst.OpenFile(name, createNew, perm(in.exec()))
 	if err != nil {
 		return err
 	}

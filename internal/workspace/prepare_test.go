@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -324,6 +325,34 @@ func TestTemplateHoldsItsSource(t *testing.T) {
 			assert.Equal(t, digest(got), a.Digest)
 		})
 	}
+}
+
+// TestTemplateIsSearchedOnce: what is read is searched then, and only what is long is read again, however many files
+// and goroutines there are.
+func TestTemplateIsSearchedOnce(t *testing.T) {
+	long := strings.Repeat("x", chunk+1)
+	files := map[string]string{"long": long}
+	for i := range 300 {
+		files[fmt.Sprintf("d%d/f%d", i/100, i)] = fmt.Sprint("text ", i)
+	}
+	var mu sync.Mutex
+	seen := make(map[string]int)
+	look := func(content []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[string(content)]++
+	}
+	tmpl, err := Load(t.Context(), Source{Dir: writeTree(t, files), Search: look})
+	require.NoError(t, err)
+	require.Equal(t, 300, len(seen))
+	require.True(t, tmpl.Each(t.Context(), false, look))
+	for p, text := range files {
+		require.Equal(t, 1, seen[text], p)
+		require.Equal(t, 1, seen[p], p)
+	}
+	require.True(t, tmpl.Each(t.Context(), true, look))
+	require.Equal(t, 2, seen["text 7"])
+	require.Equal(t, 2, seen[long])
 }
 
 func TestOverlayIsAsPrepared(t *testing.T) {

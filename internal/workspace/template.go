@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -55,6 +56,8 @@ type sourceFile struct {
 	// settled is when the file was last modified, if that was long before it was read: as long as it is, and the file's
 	// size, its content is the same. The zero value: it may be another.
 	settled time.Time
+	// searched: Source.Search was called with its content.
+	searched bool
 }
 
 // Load reads src once for many workspaces. A source of at most 8 MiB is kept in memory, so that all workspaces are
@@ -151,17 +154,19 @@ func (t *Template) load(ctx context.Context) error {
 		return err
 	}
 	defer tr.close()
-	room := int64(maxInMemory)
-	began := time.Now()
-	for i, f := range t.files {
-		if t.files[i], err = t.readFile(tr, f.Path, &room, began); err != nil {
-			return err
-		}
+	r := reader{now: time.Now()}
+	r.room.Store(maxInMemory)
+	err = eachFile(t.files, func() (do func(*sourceFile) error, end func()) {
+		tr := tr.beside()
+		return func(f *sourceFile) error { return t.readFile(tr, f, &r) }, tr.leave
+	})
+	if err != nil {
+		return err
 	}
 	if t.src.Hide != nil || t.repository != nil {
 		t.prune()
 	}
-	if t.loaded, t.inMemory = true, room >= 0; !t.inMemory {
+	if t.loaded, t.inMemory = true, r.room.Load() >= 0; !t.inMemory {
 		for i := range t.files {
 			t.files[i].data = nil
 		}
@@ -204,11 +209,13 @@ func (t *Template) index() {
 // maxSearched is how large a file of a template may be to be searched as a whole, in bytes.
 const maxSearched = 64 << 20
 
-// Each calls f with each path of the template and its content: that of a file, or the target of a link. It leaves out
-// files and returns false if a file is too large, or is no longer what it was.
-func (t *Template) Each(ctx context.Context, f func(path string, content []byte)) (complete bool) {
+// Each calls f with each path of the template, the target of each link and the content of each file, except, unless all
+// is set, those that Source.Search has seen. It leaves out files and returns false if a file is too large, or is no
+// longer what it was.
+func (t *Template) Each(ctx context.Context, all bool, f func(content []byte)) (complete bool) {
 	for _, e := range t.fixed {
-		f(e.Path, []byte(e.Target))
+		f([]byte(e.Path))
+		f([]byte(e.Target))
 	}
 	var tr *tree
 	if !t.inMemory {
@@ -220,8 +227,11 @@ func (t *Template) Each(ctx context.Context, f func(path string, content []byte)
 	}
 	complete = true
 	for _, file := range t.files {
+		if file.skipped == "" {
+			f([]byte(file.Path))
+		}
 		switch data, err := file.data, error(nil); {
-		case file.skipped != "":
+		case file.skipped != "", file.searched && !all:
 		case !t.loaded || file.Size > maxSearched:
 			complete = false
 		default:
@@ -232,7 +242,7 @@ func (t *Template) Each(ctx context.Context, f func(path string, content []byte)
 				complete = false
 				continue
 			}
-			f(file.Path, data)
+			f(data)
 		}
 	}
 	return complete
@@ -240,6 +250,9 @@ func (t *Template) Each(ctx context.Context, f func(path string, content []byte)
 
 // Digest returns a SHA-256 in hexadecimal over all that the template, which is loaded, copies, see [Manifest.Digest].
 func (t *Template) Digest() string {
+	if !t.ownGit {
+		return t.baseDigest()
+	}
 	entries := slices.Clone(t.fixed)
 	for _, f := range t.files {
 		if f.skipped == "" {
@@ -247,6 +260,12 @@ func (t *Template) Digest() string {
 		}
 	}
 	return manifestOf(entries).Digest()
+}
+
+// baseDigest is the digest of what overlays lie over.
+func (t *Template) baseDigest() string {
+	t.digestOnce.Do(func() { t.digest = t.base.Digest() })
+	return t.digest
 }
 
 // Read calls f with each file of the template, those below .git included, and a function that reads at most limit bytes
@@ -301,25 +320,34 @@ func (t *Template) readHead(tr *tree, p string, limit int64) (data []byte, size 
 // settles is how long before it is read a file must have been modified: then another change gives it another time.
 const settles = 2 * time.Second
 
-// readFile reads the file at p, and subtracts its size from room: unless that becomes negative, the content is kept.
-func (t *Template) readFile(tr *tree, p string, room *int64, now time.Time) (sourceFile, error) {
-	in, reason, err := t.open(tr, p)
+// reader is what goroutines share that read a template's files.
+type reader struct {
+	now  time.Time    // when they began
+	room atomic.Int64 // how many bytes may still be kept; negative: nothing is
+}
+
+// readFile reads a file and keeps its content if there is room.
+func (t *Template) readFile(tr *tree, f *sourceFile, r *reader) error {
+	in, reason, err := t.open(tr, f.Path)
 	if err != nil || reason != "" {
-		return sourceFile{Entry: Entry{Path: p}, skipped: reason}, err
+		f.skipped = reason
+		return err
 	}
 	defer func() { _ = in.Close() }()
-	f := sourceFile{}
-	if *room -= in.info.Size(); *room >= 0 {
+	if r.room.Add(-in.info.Size()) >= 0 {
 		data := bytes.NewBuffer(make([]byte, 0, in.info.Size()))
 		f.Entry, err = tr.entry(in, data)
 		f.data = data.Bytes()
 	} else {
 		f.Entry, err = tr.entry(in, io.Discard)
 	}
-	if modified := in.info.ModTime(); modified.Before(now.Add(-settles)) {
+	if f.searched = err == nil && t.src.Search != nil && int64(len(in.head)) == f.Size; f.searched {
+		t.src.Search(in.head)
+	}
+	if modified := in.info.ModTime(); modified.Before(r.now.Add(-settles)) {
 		f.settled = modified
 	}
-	return f, err
+	return err
 }
 
 // open opens a file of the source, or returns the reason why it is not copied.

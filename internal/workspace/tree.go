@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -27,13 +28,16 @@ const (
 	chunk = 256 << 10
 )
 
-// tree reads the entries of a directory tree. It is for one goroutine.
+// tree reads the entries of a directory tree. It is for one goroutine; others use its [tree.beside].
 type tree struct {
 	ctx     context.Context
 	root    *os.Root
 	entries int
-	bytes   int64
+	bytes   *atomic.Int64 // of the files that were read
 	scratch []byte
+	// here is the directory in, of which the last file was opened: from there the next one is found at once.
+	here *os.Root
+	in   string
 }
 
 func openTree(ctx context.Context, dir string) (*tree, error) {
@@ -41,22 +45,48 @@ func openTree(ctx context.Context, dir string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{ctx: ctx, root: root}, nil
+	return &tree{ctx: ctx, root: root, bytes: new(atomic.Int64)}, nil
 }
 
-func (t *tree) close() { _ = t.root.Close() }
+// beside returns the tree for another goroutine, which calls leave in the end.
+func (t *tree) beside() *tree { return &tree{ctx: t.ctx, root: t.root, bytes: t.bytes} }
+
+func (t *tree) close() {
+	t.leave()
+	_ = t.root.Close()
+}
+
+// enter returns the directory in which a file is.
+func (t *tree) enter(dir string) (*os.Root, error) {
+	switch {
+	case dir == ".":
+		return t.root, nil
+	case t.here != nil && t.in == dir:
+		return t.here, nil
+	}
+	t.leave()
+	// With a dot at its end the path does not open what is no directory, which may wait.
+	here, err := t.root.OpenRoot(dir + "/.")
+	if err == nil {
+		t.here, t.in = here, dir
+	}
+	return here, err
+}
+
+// leave closes the directory of the last file.
+func (t *tree) leave() {
+	if t.here != nil {
+		_ = t.here.Close()
+	}
+	t.here = nil
+}
 
 // list returns the entries of dir, sorted by name.
 func (t *tree) list(dir string) ([]fs.DirEntry, error) {
 	if err := t.ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := t.root.OpenFile(dir, os.O_RDONLY|disk.Nonblock, 0)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := f.ReadDir(-1)
-	_ = f.Close()
+	entries, err := disk.List(t.root, dir, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +127,14 @@ func (t *tree) open(p string) (o opened, err error) {
 	if err := t.ctx.Err(); err != nil {
 		return opened{}, err
 	}
-	f, err := t.root.OpenFile(p, os.O_RDONLY|disk.Nonblock, 0)
+	in, err := t.enter(path.Dir(p))
+	if err != nil {
+		return opened{}, err
+	}
+	f, err := in.OpenFile(path.Base(p), os.O_RDONLY|disk.Nonblock, 0)
+	if err != nil { // a link there may lead out of its directory
+		f, err = t.root.OpenFile(p, os.O_RDONLY|disk.Nonblock, 0)
+	}
 	if err != nil {
 		return opened{}, err
 	}
@@ -126,11 +163,10 @@ func (t *tree) open(p string) (o opened, err error) {
 // entry reads the rest of o, writes all of o to w and returns its entry. If the file grows meanwhile, the error is an
 // unstableError.
 func (t *tree) entry(o opened, w io.Writer) (Entry, error) {
-	if o.info.Size() > maxBytes-t.bytes {
+	if t.bytes.Add(o.info.Size()) > maxBytes {
 		return Entry{}, fmt.Errorf("%s has %s: all files together have more than %s, which are not compared or copied",
 			excerpt.Name(o.path, maxShown), size(o.info.Size()), size(maxBytes))
 	}
-	t.bytes += o.info.Size()
 	e := Entry{Path: o.path, Kind: File, Exec: o.exec()}
 	if int64(len(o.head)) == o.info.Size() {
 		e.Size, e.Digest = o.info.Size(), digest(o.head)

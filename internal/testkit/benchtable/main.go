@@ -35,7 +35,7 @@ var rows = []row{
 	{"report", "reports of 10,000 units, and their list", "3 minutes", reports},
 	{"page", "the page of 10,000 units in Chromium", "1 minute", page},
 	{"tree", "a unit on a workspace of 10,000 and of 100,000 files", "4 minutes", trees},
-	{"kept", "20 units with workspaces of 10,000 files in a run's directory", "2 minutes", kept},
+	{"kept", "1,000 units with workspaces of 10,000 files in a run's directory", "2 minutes", kept},
 	{"memory", "a live session of 1,000,000 updates; one of 39 MB in replay, two compared", "4 minutes", memory},
 	{"describe", "10,000 units by `go test`", "2 minutes", describe},
 	{"units", "1,000 units in replay with a run's directory", "1 minute", units},

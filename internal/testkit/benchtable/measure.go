@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,6 +122,16 @@ func (b *bench) best(times int, prepare func() error, dir, name string, args ...
 		}
 	}
 	return least, nil
+}
+
+// aside moves what a directory may have at a name out of the way. To remove it would slow down what is measured next:
+// for some seconds a file system may look for inodes that were not in use a moment ago.
+func (b *bench) aside(dir, name string) error {
+	err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "was-"+rand.Text()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // dir makes a directory in the scratch directory.

@@ -78,10 +78,10 @@ func (b *bench) record(dir string, s scale) error {
 	return write(dir, map[string]string{"p.yaml": s.playbook()})
 }
 
-// replayed replays a project without what was kept of earlier runs.
+// replayed replays a project, which has nothing then of earlier runs.
 func (b *bench) replayed(dir string, args ...string) (usage, error) {
 	args = append([]string{"run", "--playbook", "p.yaml", "--mode", "replay"}, args...)
-	return b.best(2, func() error { return os.RemoveAll(filepath.Join(dir, ".llman")) }, dir, b.command, args...)
+	return b.best(2, func() error { return b.aside(dir, ".llman") }, dir, b.command, args...)
 }
 
 // many makes a project of that many units of 20 calls, once.
