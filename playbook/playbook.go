@@ -28,6 +28,46 @@ type Agent struct {
 	Mode  string `yaml:"mode" min:"1" doc:"The session mode to select, e.g. acceptEdits; default: the agent's."`
 }
 
+// Overlay is in what a variant differs from another one with the same agent. All of it belongs to the variant and not
+// to the case: with and without it, a case is the same. Paths are relative to the playbook's directory, or the test's.
+// The zero value adds nothing.
+type Overlay struct {
+	// Workspace and Files are written over the workspace after the case's files, and Skills and Instructions after
+	// them.
+	Workspace Additions         `yaml:"workspace" doc:"Directories and files to copy over the workspace."`
+	Files     map[string]string `yaml:"files" doc:"Files to write into the workspace, by path."`
+
+	// Skills are directories with a SKILL.md. Each is put where agents of the kind look for skills, with the files that
+	// git does not ignore, but without evals, recordings and baselines.
+	Skills []string `yaml:"skills" min:"1" doc:"Directories of skills to install."`
+	// Instructions is a file that is appended to the one from which agents of the kind take instructions, such as
+	// AGENTS.md.
+	Instructions string `yaml:"instructions" min:"1" doc:"File to append to AGENTS.md, or what the agent reads."`
+
+	// MCP and Env are added to the playbook's.
+	MCP []MCPServer `yaml:"mcp" doc:"Further tool servers."`
+	Env Env         `yaml:"env" doc:"Further environment variables of agents and steps."`
+
+	// PromptPrefix and PromptSuffix come before and after each prompt, with an empty line between.
+	PromptPrefix string `yaml:"prompt_prefix" min:"1" doc:"Text before each prompt."`
+	PromptSuffix string `yaml:"prompt_suffix" min:"1" doc:"Text after each prompt."`
+	// Prompts has files whose texts take the place of the prompts of cases, by their ids.
+	Prompts map[string]string `yaml:"prompts" doc:"Files with other prompts, by case."`
+}
+
+// Additions are what is copied over a workspace.
+type Additions struct {
+	Add []Addition `yaml:"add" min:"1" doc:"What to copy, in order."`
+}
+
+// Addition is a directory or a file that is copied over a workspace.
+type Addition struct {
+	From string `yaml:"from,required" doc:"Directory or file to copy, relative to the playbook's directory."`
+	// To is a path below the workspace, with slashes; empty: a directory is copied to the workspace itself, and a file
+	// keeps its name.
+	To string `yaml:"to" min:"1" doc:"Where to, a path below the workspace."`
+}
+
 // Limits end a unit early. Zero fields are not given.
 type Limits struct {
 	Timeout      time.Duration `yaml:"timeout" min:"0.001" doc:"Wall clock for a unit, e.g. 30m."`
@@ -90,9 +130,13 @@ type MCPServer struct {
 	Command []string `yaml:"command,required" min:"1" doc:"The program and its arguments."`
 }
 
-// Env says which of our environment variables agents and steps see.
+// Env says which environment variables agents and steps see besides those that every program needs.
 type Env struct {
+	// Pass are the names of variables of ours.
 	Pass []string `yaml:"pass" pattern:"^[a-zA-Z_][a-zA-Z0-9_]*$" doc:"Names of variables to pass on."`
+
+	// Set has values by name. They are no secrets: they stand in recordings.
+	Set map[string]string `yaml:"set" pattern:"^[a-zA-Z_][a-zA-Z0-9_]*$" doc:"Variables with their values."`
 }
 
 // Override replaces the answers of calls of a tool.

@@ -71,6 +71,10 @@ type Profile struct {
 	// Headless says how to drive an agent that does not speak the Agent Client Protocol. It is nil if the agent does.
 	Headless *Headless
 
+	// Skills is the directory of the workspace in which the agent looks for skills, and Instructions the file there
+	// from which it takes instructions; empty: none is known.
+	Skills, Instructions string
+
 	// Tools are the names of the kind's own tools that are known; nil: the kind may have any.
 	Tools []string
 
@@ -106,12 +110,14 @@ var profiles = []Profile{
 		// @zed-industries/claude-code-acp, named by `command: claude-code-acp`, reads and writes files and runs
 		// commands through its client if it may, and does not end by itself. In the mode acceptEdits it leaves a
 		// .claude/settings.local.json in the workspace.
-		Kind:       "claude-code-acp",
-		Tools:      claudeTools,
-		Names:      []string{"claude", "anthropic"},
-		Provider:   "anthropic",
-		Transcript: "claude",
-		Command:    "claude-agent-acp",
+		Kind:         "claude-code-acp",
+		Skills:       ".claude/skills",
+		Instructions: "CLAUDE.md",
+		Tools:        claudeTools,
+		Names:        []string{"claude", "anthropic"},
+		Provider:     "anthropic",
+		Transcript:   "claude",
+		Command:      "claude-agent-acp",
 		Programs: []Program{
 			{"claude-agent-acp", "@agentclientprotocol/claude-agent-acp", "0.101.0"},
 			{"claude-code-acp", "@zed-industries/claude-code-acp", "0.16.2"},
@@ -131,16 +137,18 @@ var profiles = []Profile{
 		// Claude Code itself, without an adapter: @anthropic-ai/claude-code, or the program that comes with
 		// claude-agent-acp. As root it takes neither --dangerously-skip-permissions nor bypassPermissions without
 		// IS_SANDBOX. Its presets are those of claude-code-acp.
-		Kind:        "claude-cli",
-		Tools:       claudeTools,
-		Names:       []string{"claude", "anthropic"},
-		Provider:    "anthropic",
-		Command:     "claude",
-		Args:        []string{"-p", "--output-format", "stream-json", "--verbose"},
-		Programs:    []Program{{"claude", "@anthropic-ai/claude-code", "2.1.318"}},
-		PresetFile:  "claude-code.toml",
-		NeedsPreset: true,
-		Grace:       time.Second,
+		Kind:         "claude-cli",
+		Skills:       ".claude/skills",
+		Instructions: "CLAUDE.md",
+		Tools:        claudeTools,
+		Names:        []string{"claude", "anthropic"},
+		Provider:     "anthropic",
+		Command:      "claude",
+		Args:         []string{"-p", "--output-format", "stream-json", "--verbose"},
+		Programs:     []Program{{"claude", "@anthropic-ai/claude-code", "2.1.318"}},
+		PresetFile:   "claude-code.toml",
+		NeedsPreset:  true,
+		Grace:        time.Second,
 		Headless: &Headless{
 			Unasked:     []string{"--dangerously-skip-permissions"},
 			UnaskedMode: "bypassPermissions",
@@ -161,13 +169,15 @@ var profiles = []Profile{
 		// has two adapters, and neither ends with its input. @zed-industries/codex-acp takes its configuration from its
 		// arguments and asks before edits and commands. @agentclientprotocol/codex-acp ignores them, and Codex 0.166,
 		// which it drives, has no setting that asks without the sandbox: it works in the mode "agent-full-access".
-		Kind:       "codex-acp",
-		Tools:      codexTools,
-		Names:      []string{"codex", "openai"},
-		Provider:   "openai",
-		Transcript: "codex",
-		Command:    "codex-acp",
-		AskingArgs: []string{"-c", "approval_policy=untrusted", "-c", "sandbox_mode=danger-full-access"},
+		Kind:         "codex-acp",
+		Skills:       ".agents/skills",
+		Instructions: "AGENTS.md",
+		Tools:        codexTools,
+		Names:        []string{"codex", "openai"},
+		Provider:     "openai",
+		Transcript:   "codex",
+		Command:      "codex-acp",
+		AskingArgs:   []string{"-c", "approval_policy=untrusted", "-c", "sandbox_mode=danger-full-access"},
 		Programs: []Program{
 			{"codex-acp", "@zed-industries/codex-acp", "0.16.0"},
 			{"codex-acp", "@agentclientprotocol/codex-acp", "2.6.0"},
@@ -194,6 +204,8 @@ var profiles = []Profile{
 		// neither the input nor the output of tools, and what a turn took only in metadata. Clients cannot choose a
 		// model; that takes `--model`.
 		Kind:            "gemini-acp",
+		Skills:          ".gemini/skills",
+		Instructions:    "GEMINI.md",
 		Tools:           geminiTools,
 		Names:           []string{"gemini"},
 		Provider:        "gcp.gen_ai",
@@ -216,6 +228,8 @@ var profiles = []Profile{
 		// edits through its client, and outside of repositories it names files without their first slash. It searches
 		// with ripgrep, which it downloads if there is none. Its mode is an option of the session: build or plan.
 		Kind:            "opencode-acp",
+		Skills:          ".agents/skills",
+		Instructions:    "AGENTS.md",
 		Tools:           openCodeTools,
 		Names:           []string{"opencode"},
 		Transcript:      "opencode",
@@ -238,6 +252,8 @@ var profiles = []Profile{
 		// edits or runs anything; in "autopilot" it asks for nothing. From clients it takes only MCP servers that it
 		// reaches by HTTP, and says nothing of the others.
 		Kind:            "copilot-acp",
+		Skills:          ".agents/skills",
+		Instructions:    "AGENTS.md",
 		Tools:           copilotTools,
 		Names:           []string{"copilot", "github"},
 		Transcript:      "copilot",
@@ -260,6 +276,8 @@ var profiles = []Profile{
 		// @qwen-code/qwen-code 0.24.4. Its account is OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or a Qwen
 		// account. It begins in the mode "auto", in which a model decides and nobody is asked.
 		Kind:            "qwen-acp",
+		Skills:          ".qwen/skills",
+		Instructions:    "AGENTS.md",
 		Tools:           qwenTools,
 		Names:           []string{"qwen", "alibaba"},
 		Transcript:      "qwen",
@@ -280,6 +298,8 @@ var profiles = []Profile{
 	{
 		// cline 3.0.65. It opens no session before a client has authenticated it by an account of Cline's or ChatGPT's.
 		Kind:            "cline-acp",
+		Skills:          ".agents/skills",
+		Instructions:    "AGENTS.md",
 		Names:           []string{"cline"},
 		Command:         "cline",
 		Args:            []string{"--acp"},
@@ -293,6 +313,8 @@ var profiles = []Profile{
 	{
 		// Goose, by its documentation: its mode is a variable.
 		Kind:            "goose-acp",
+		Skills:          ".agents/skills",
+		Instructions:    "AGENTS.md",
 		Names:           []string{"goose"},
 		Command:         "goose",
 		Args:            []string{"acp"},
@@ -315,6 +337,8 @@ var profiles = []Profile{
 	{
 		// sdd-eval's own scripted agent.
 		Kind:            Fake,
+		Skills:          ".agents/skills",
+		Instructions:    "AGENTS.md",
 		Command:         Fake,
 		ClientFiles:     true,
 		ClientTerminals: true,

@@ -36,6 +36,7 @@ func Handle[T any](d *Document, decode func(v *T, n *Node)) {
 //	yaml:"name,refused"  it must not be present, for the reason; the field stays as it is
 //	yaml:",key"          takes the struct's key in its mapping
 //	yaml:",position"     takes the [Position] of the struct's entry
+//	yaml:",inline"       a struct whose keys are those of the mapping that it is in
 //	yaml:",rest"         a *Node that takes the keys that no other field has; without it they are unknown
 //	doc:"..."            a description for people
 //	default:"1"          the value if the key is absent

@@ -182,6 +182,51 @@ entries:
 	return &view
 }
 
+// With returns the mapping with another value of a key, which comes last if the mapping did not have it.
+func (n *Node) With(key string, value *Node) *Node {
+	view := *n
+	view.entries = slices.Clone(n.entries)
+	for i, e := range view.entries {
+		if e.Key == key {
+			view.entries[i].Value = value
+			return &view
+		}
+	}
+	view.entries = append(view.entries, Entry{key, value.Position(), value})
+	return &view
+}
+
+// Merge returns the node with what over says besides and instead: mappings are merged key by key, and anything else of
+// over takes the place of what n has. The elements of lists at these paths, such as "env.pass", come after those of n.
+// Where both have a key, its position is that in over.
+func (n *Node) Merge(over *Node, lists ...string) *Node { return n.merge(over, "", lists) }
+
+func (n *Node) merge(over *Node, at string, lists []string) *Node {
+	if n == nil || over == nil {
+		return cmp.Or(over, n)
+	}
+	merged := *over
+	merged.flawed = n.flawed || over.flawed
+	switch {
+	case n.kind == Map && over.kind == Map:
+		merged.entries = nil
+		for _, e := range n.entries {
+			if own := over.Get(e.Key); own != nil {
+				e.Position, e.Value = own.key, e.Value.merge(own, join(at, e.Key), lists)
+			}
+			merged.entries = append(merged.entries, e)
+		}
+		for _, e := range over.entries {
+			if n.Get(e.Key) == nil {
+				merged.entries = append(merged.entries, e)
+			}
+		}
+	case n.kind == List && over.kind == List && slices.Contains(lists, at):
+		merged.items = slices.Concat(n.items, over.items)
+	}
+	return &merged
+}
+
 // Value returns the node as encoding/json would decode it: map[string]any, []any, string, json.Number, bool or nil.
 func (n *Node) Value() any {
 	switch n.Kind() {

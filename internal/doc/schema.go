@@ -186,8 +186,9 @@ func (s *Schemas) mapping(v *Schema, t reflect.Type) {
 		if f.rules.refused {
 			continue
 		}
-		property := s.schema(t.Field(f.index).Type, f.rules)
-		if field := t.Field(f.index); property.Ref == "" { // anything beside a reference is ignored
+		field := t.FieldByIndex(f.index)
+		property := s.schema(field.Type, f.rules)
+		if property.Ref == "" { // anything beside a reference is ignored
 			property.Description = cmp.Or(s.Descriptions[t.Name()+"."+field.Name], field.Tag.Get("doc"))
 		}
 		v.Properties[f.name] = property

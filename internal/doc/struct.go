@@ -40,12 +40,12 @@ func (n *Node) decodeStruct(v reflect.Value) bool {
 			child.Errorf("", "%s", f.rules.reason)
 			ok = false
 		case child != nil:
-			ok = child.decode(v.Field(f.index), f.rules) && ok
+			ok = child.decode(v.FieldByIndex(f.index), f.rules) && ok
 		case f.rules.required:
 			n.Errorf("", "%s", f.missing(v.Type(), n.path))
 			ok = false
 		default:
-			setDefault(v.Field(f.index), f.rules)
+			setDefault(v.FieldByIndex(f.index), f.rules)
 		}
 	}
 	return n.decodeRest(s, v) && ok
@@ -85,7 +85,7 @@ func (f field) missing(parent reflect.Type, path string) string {
 		return f.rules.reason
 	}
 	path = join(path, f.name)
-	if t := parent.Field(f.index).Type; t.Kind() == reflect.Struct {
+	if t := parent.FieldByIndex(f.index).Type; t.Kind() == reflect.Struct {
 		if reason := missing(t, path); reason != "" {
 			return reason
 		}
@@ -108,7 +108,7 @@ func missing(t reflect.Type, path string) string {
 func setDefault(v reflect.Value, r rules) {
 	if v.Kind() == reflect.Struct {
 		for _, f := range shapeOf(v.Type()).fields {
-			setDefault(v.Field(f.index), f.rules)
+			setDefault(v.FieldByIndex(f.index), f.rules)
 		}
 		return
 	}
@@ -154,7 +154,7 @@ type shape struct {
 // field is one key of a mapping that is decoded into a struct.
 type field struct {
 	name  string
-	index int
+	index []int
 	rules rules
 }
 
@@ -196,10 +196,15 @@ func shapeOf(t reflect.Type) *shape {
 			s.position = i
 		case name == "" && option == "rest" && f.Type == nodeType:
 			s.rest = i
+		case name == "" && option == "inline" && f.Type.Kind() == reflect.Struct:
+			for _, of := range shapeOf(f.Type).fields {
+				of.index = append([]int{i}, of.index...)
+				s.fields = append(s.fields, of)
+			}
 		case name != "" && (option == "" || option == "required" || option == "refused"):
 			r := rulesOf(t, f)
 			r.required, r.refused = option == "required", option == "refused"
-			s.fields = append(s.fields, field{name: name, index: i, rules: r})
+			s.fields = append(s.fields, field{name: name, index: []int{i}, rules: r})
 		default:
 			panic(fmt.Sprintf("doc: %s.%s: unknown tag yaml:%q for a %s", t, f.Name, tag, f.Type))
 		}
@@ -275,7 +280,7 @@ func written(v reflect.Value, path string) (any, error) {
 	case reflect.Struct:
 		keys := make(map[string]any)
 		for _, f := range shapeOf(v.Type()).fields {
-			value := v.Field(f.index)
+			value := v.FieldByIndex(f.index)
 			if value.IsZero() {
 				continue
 			}

@@ -136,7 +136,7 @@ func (r *Runner) compile(ctx context.Context, args []string, cwd string) (err er
 	defer work.Close()
 	ctx, cancel := context.WithTimeout(ctx, buildsTime)
 	defer cancel()
-	env := r.stepEnvironment(&dirs, toolcache.Find(r.cfg.Environ).BuildInto(r.builds.dir))
+	env := r.stepEnvironment(&dirs, toolcache.Find(r.cfg.Environ).BuildInto(r.builds.dir), r.pb.Env)
 	p, err := r.start(ctx, supervise.Command{
 		Path: args[0], Args: slices.Concat([]string{"go", "test", "-exec=true"}, args[2:]), DirFile: work,
 		Env: env, Scratch: dirs.steps,

@@ -46,12 +46,13 @@ func TestOpenDir(t *testing.T) {
 func TestStepEnvironment(t *testing.T) {
 	environ := []string{"HOME=" + t.TempDir(), "npm_config_cache=" + t.TempDir(), "SHOP=at the corner"}
 	r, dirs := &Runner{pb: &plan.Playbook{}, cfg: Config{Environ: environ}}, &unitDirs{workspace: t.TempDir()}
-	require.Contains(t, r.stepEnvironment(dirs, toolcache.Find(environ)), environ[1])
-	require.Contains(t, r.stepEnvironment(dirs, toolcache.Caches{}), "SHOP=at the corner")
+	require.Contains(t, r.stepEnvironment(dirs, toolcache.Find(environ), r.pb.Env), environ[1])
+	require.Contains(t, r.stepEnvironment(dirs, toolcache.Caches{}, r.pb.Env), "SHOP=at the corner")
 	r.given.Store("SHOP", true)
-	require.NotContains(t, r.stepEnvironment(dirs, toolcache.Caches{}), "SHOP=at the corner", "it is for the agent")
+	require.NotContains(t, r.stepEnvironment(dirs, toolcache.Caches{}, r.pb.Env), "SHOP=at the corner",
+		"it is for the agent")
 	r.pb.Sandbox.Network = plan.NetworkAll
-	require.NotContains(t, r.stepEnvironment(dirs, toolcache.Find(environ)), environ[1])
+	require.NotContains(t, r.stepEnvironment(dirs, toolcache.Find(environ), r.pb.Env), environ[1])
 }
 
 func TestLastLines(t *testing.T) {

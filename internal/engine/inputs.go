@@ -22,13 +22,23 @@ import (
 const (
 	maxInputFile = 64 << 20 // bytes of a file beside a playbook; of a larger one the size counts
 	maxNamed     = 500      // files beside scripts of a directory that are named; more of them have one digest
+
+	armInput = "variants." // begins the names of what is a variant's, and no case's
 )
 
 // inputs returns the digests of what the playbook names and the run reads, by path: judges with the files beside them
 // that they may import, prompts, goldens, and what workspaces are made from. Units that are judged by some of these
-// cannot be compared with units that are judged by others.
+// cannot be compared with units that are judged by others. Under "variants.ID" is what a variant lays over workspaces.
 func (r *Runner) inputs(ctx context.Context) (map[string]string, error) {
 	all, looked := make(map[string]string), make(map[string]bool)
+	arms, err := r.arms(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var laid []string // which may change without the units being judged by anything else
+	for id, a := range arms {
+		all[armInput+id], laid = a.digest(), append(laid, a.sources...)
+	}
 	for _, file := range script.WithImports(r.pb.Files) {
 		if err := r.addInput(all, file); err != nil {
 			return nil, err
@@ -38,7 +48,7 @@ func (r *Runner) inputs(ctx context.Context) (map[string]string, error) {
 			continue
 		}
 		looked[dir+"\x00"+ext] = true
-		if err := r.addBeside(all, dir, ext); err != nil {
+		if err := r.addBeside(all, dir, ext, laid); err != nil {
 			return nil, err
 		}
 	}
@@ -72,10 +82,13 @@ func (r *Runner) addDigests(m *rundir.Manifest) {
 	}
 }
 
+// digestOfAll returns one digest of inputs, without those that are a variant's.
 func digestOfAll(files map[string]string) string {
 	whole := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(whole, "%s\x00%s\n", name, files[name])
+		if !strings.HasPrefix(name, armInput) {
+			fmt.Fprintf(whole, "%s\x00%s\n", name, files[name])
+		}
 	}
 	return fmt.Sprintf("%x", whole.Sum(nil))[:24]
 }
@@ -113,11 +126,11 @@ func (r *Runner) fromRoot(path string) string {
 
 // addBeside adds what a script may import in ways that its text does not tell: the files of the same extension in its
 // directory and below. Many of them are one digest.
-func (r *Runner) addBeside(all map[string]string, dir, ext string) error {
+func (r *Runner) addBeside(all map[string]string, dir, ext string, laid []string) error {
 	if !slices.Contains([]string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".rb", ".go"}, ext) {
 		return nil
 	}
-	files := beside(dir, ext)
+	files := slices.DeleteFunc(beside(dir, ext), func(f string) bool { return slices.Contains(laid, f) })
 	if len(files) <= maxNamed {
 		for _, file := range files {
 			if err := r.addInput(all, file); err != nil {

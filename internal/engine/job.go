@@ -90,7 +90,7 @@ func (j *jobStep) Report(ctx context.Context) error {
 }
 
 func (j *jobStep) Command(ctx context.Context) (err error) {
-	j.command, err = j.runCommand(ctx, j.step, j.dirs, j.start)
+	j.command, err = j.runCommand(ctx, j.step, j.dirs, j.pb.Env, j.start)
 	return err
 }
 

@@ -211,8 +211,8 @@ func (a *attempt) cleanByOrigin(ctx context.Context) bool {
 	if !a.site.ownUnit() || does(a.unit.Steps, needsFiles) || !a.cleanTemplate(ctx) {
 		return false
 	}
-	for path, text := range a.unit.Case.Files {
-		if a.shows([]byte(path)) || a.shows([]byte(text)) {
+	for path, seed := range a.site.seeds {
+		if a.shows([]byte(path)) || a.shows(seed.Data) {
 			return false
 		}
 	}

@@ -20,13 +20,13 @@ type programs struct {
 
 // findPrograms makes the configuration of a session that starts an agent name the files of the playbook's programs.
 func (r *Runner) findPrograms(c *session.Config) error {
-	dir, found := r.besidePlaybook("."), *r.pb
+	dir, found := r.besidePlaybook("."), *c.Playbook
 	p, err := plan.AgentProgram(dir, c.Unit.Variant.Agent)
 	if err != nil {
 		return err
 	}
 	c.Beside = filesOf(p)
-	found.MCP = slices.Clone(r.pb.MCP)
+	found.MCP = slices.Clone(c.Playbook.MCP)
 	for i, s := range found.MCP {
 		if p, err = plan.FindProgram(dir, s.Command); err != nil {
 			return fmt.Errorf("%s: MCP server %s: %w", s.Position, s.Name, err)

@@ -112,8 +112,9 @@ func (r *Runner) newScripts() (*script.Runner, error) {
 		return nil, err
 	}
 	return &script.Runner{
-		Sandbox: r.sandbox, Environ: r.cfg.Environ, Pass: r.pb.Env.Pass, Root: r.cfg.Root, Secret: workspace.IsSecret,
-		Read: allowed, Caches: r.caches, Built: r.builtBefore, TempDir: r.cfg.TempDir, Limits: limitsOf(r.pb),
+		Sandbox: r.sandbox, Environ: r.cfg.Environ, Pass: r.pb.Env.Pass, Set: r.pb.Env.Set, Root: r.cfg.Root,
+		Secret: workspace.IsSecret, Read: allowed, Caches: r.caches, Built: r.builtBefore, TempDir: r.cfg.TempDir,
+		Limits: limitsOf(r.pb),
 	}, nil
 }
 
@@ -129,7 +130,8 @@ func (r *Runner) Impure(ctx context.Context) bool {
 		r.outside(r.source) || r.outside(r.cassettes()) {
 		return true
 	}
-	if r.StartsChildren() {
+	if r.StartsChildren() ||
+		slices.ContainsFunc(r.pb.Variants, func(v plan.Variant) bool { return len(v.Overlay.Skills) > 0 }) { // git does
 		return true
 	}
 	if (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {

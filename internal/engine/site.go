@@ -37,8 +37,9 @@ type site struct {
 	overlay, before *workspace.Overlay
 
 	prepared bool
-	manifest workspace.Manifest // of what was prepared
-	own      workspace.Manifest // of what workspace.prepare and sdd.prepare wrote
+	seeds    map[string]workspace.Seed // what was prepared beside the template
+	manifest workspace.Manifest        // of what was prepared
+	own      workspace.Manifest        // of what workspace.prepare and sdd.prepare wrote
 	baseline workspace.Baseline
 	// given is what the agent began with, nil if that is what was prepared.
 	given *workspace.Manifest
@@ -79,8 +80,11 @@ func (s *site) prepare(ctx context.Context) error {
 	if c := t.Commit(); c != "" {
 		s.log.Notef("workspace: of commit %s", c)
 	}
+	if s.seeds, err = s.Runner.seeds(ctx, s.unit, t); err != nil {
+		return err
+	}
 	if s.overlay != nil {
-		overlay, notes, err := t.Overlay(s.unit.Case.Files)
+		overlay, notes, err := t.Overlay(s.seeds)
 		if err == nil && overlay != nil {
 			s.lay(overlay)
 			s.own, s.prepared = s.manifest, true
@@ -92,13 +96,13 @@ func (s *site) prepare(ctx context.Context) error {
 		}
 	}
 	var notes []workspace.Note
-	s.manifest, notes, err = t.Prepare(ctx, s.dirs.workspace, s.unit.Case.Files)
+	s.manifest, notes, err = t.Prepare(ctx, s.dirs.workspace, s.seeds)
 	if err != nil {
 		return err
 	}
 	s.noteLeftOut(notes)
 	s.own, s.prepared = s.manifest, true
-	s.baseline = t.Baseline(s.manifest, s.unit.Case.Files)
+	s.baseline = t.Baseline(s.manifest, s.seeds)
 	if err := s.stamp(); err != nil {
 		return err
 	}

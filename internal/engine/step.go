@@ -18,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // does reports whether one of the steps has an action of that kind.
@@ -62,7 +63,7 @@ func (u *unitStep) Exhaust(ctx context.Context) error {
 
 func (u *unitStep) Command(ctx context.Context) (err error) {
 	u.site.touched = true
-	u.command, err = u.runCommand(ctx, u.step, &u.site.dirs, u.start)
+	u.command, err = u.runCommand(ctx, u.step, &u.site.dirs, u.pb.EnvOf(u.unit.Variant), u.start)
 	if note := compiledMuch(u.site.dirs.stepHome(), u.step.Args); note != "" {
 		u.result.Warnings = append(u.result.Warnings, fmt.Sprintf("step %q: %s", stepName(u.step), note))
 	}
@@ -141,7 +142,7 @@ type starter func(context.Context, supervise.Command, confine.Policy) (*supervis
 
 // runCommand runs the command of a run step.
 func (r *Runner) runCommand(
-	ctx context.Context, s plan.Step, dirs *unitDirs, start starter,
+	ctx context.Context, s plan.Step, dirs *unitDirs, env playbook.Env, start starter,
 ) (*result.Command, error) {
 	built, err := r.builtBefore(ctx, s.Args, s.Cwd)
 	if err != nil {
@@ -169,7 +170,7 @@ func (r *Runner) runCommand(
 	out := &excerpt.Tail{Limit: shownOutput}
 	masked := r.secrets.Writer(out) // before it is cut: the end of a secret alone would not be found
 	p, err := start(ctx, supervise.Command{
-		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs, caches), Stdout: masked,
+		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs, caches, env), Stdout: masked,
 		Stderr: masked, Scratch: dirs.steps,
 	}, confine.Policy{
 		Read:      caches.Paths(),
@@ -204,11 +205,13 @@ func (r *Runner) runCommand(
 
 // stepEnvironment is the environment of run steps. Their HOME is not the user's, which they may not read, nor that of
 // the agent, which is not there in a replay.
-func (r *Runner) stepEnvironment(dirs *unitDirs, caches toolcache.Caches) []string {
-	env := caches.Without(environ.ForStep(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.givenNames()...))
+func (r *Runner) stepEnvironment(dirs *unitDirs, caches toolcache.Caches, given playbook.Env) []string {
+	env := caches.Without(
+		environ.ForStep(r.cfg.Environ, dirs.workspace, given.Pass, given.Set, r.givenNames()...))
 	env = slices.DeleteFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(inHome, name) && !slices.Contains(r.pb.Env.Pass, name)
+		_, set := given.Set[name]
+		return slices.Contains(inHome, name) && !set && !slices.Contains(given.Pass, name)
 	})
 	env = append(env, "HOME="+dirs.stepHome(), "TMPDIR="+dirs.stepTmp(),
 		"TMPPREFIX="+filepath.Join(dirs.stepTmp(), "zsh"))

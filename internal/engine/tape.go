@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,14 +164,14 @@ func (t *tape) header(who session.Identity, sandbox string, prepared workspace.M
 
 // fingerprints are what a recording of the unit depends on, its prompts excepted.
 func (t *tape) fingerprints(prepared workspace.Manifest) cassette.Fingerprints {
-	v, limits := t.unit.Variant.Agent, t.pb.Limits
+	v, limits, pb := t.unit.Variant.Agent, t.pb.Limits, t.pb.For(t.unit.Variant)
 	f := cassette.Fingerprints{
 		Kind: v.Kind, Command: v.Command, Args: v.Args, AgentFiles: t.agentFiles(v), Model: v.Model, Mode: v.Mode,
 		Permissions: permissionLines(t.pb.Permissions),
 		Timeout:     t.pb.UnitTimeout().String(), ToolCalls: limits.MaxToolCalls,
 		Tokens: limits.MaxTokens, CostUSD: limits.MaxCostUSD, Git: t.pb.Workspace.Repository,
-		Servers: serverLines(t.pb.MCP), ServerFiles: t.serverFiles(t.pb.MCP),
-		Steps: t.setupSteps(), Commands: t.pb.Sandbox.AllowCommands, Variables: t.pb.Env.Pass,
+		Servers: serverLines(pb.MCP), ServerFiles: t.serverFiles(pb.MCP),
+		Steps: t.setupSteps(), Commands: t.pb.Sandbox.AllowCommands, Variables: variableLines(pb.Env),
 		Workspace: cassette.FilesOf(prepared),
 	}
 	if t.pb.Cassette.Level.RunsAgent() { // which was given these answers
@@ -200,6 +201,15 @@ func serverLines(servers []plan.MCPServer) []string {
 	var lines []string
 	for _, s := range servers {
 		lines = append(lines, s.Name+": "+strings.Join(s.Command, " "))
+	}
+	return lines
+}
+
+// variableLines writes variables a line each: those that are passed on, and those that are set with their values.
+func variableLines(env playbook.Env) []string {
+	lines := slices.Clone(env.Pass)
+	for _, name := range slices.Sorted(maps.Keys(env.Set)) {
+		lines = append(lines, name+"="+env.Set[name])
 	}
 	return lines
 }

@@ -28,6 +28,8 @@ import (
 type template struct {
 	mu sync.Mutex
 	t  *workspace.Template
+	// arms are what variants lay over it, by their ids.
+	arms map[string]*arm
 	// found: a search for the first n secrets has found one in the template. It is over when searched is set, and clean
 	// tells that all was searched and none was found.
 	found           atomic.Bool
@@ -41,15 +43,11 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 	r.template.mu.Lock()
 	defer r.template.mu.Unlock()
 	if r.template.t == nil {
-		ours := []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest")}
-		if r.cfg.Keep != nil {
-			ours = append(ours, rundir.Below(r.cfg.Keep.Below))
-		}
 		var search func([]byte)
 		if r.cfg.Keep != nil && r.cfg.Mode == Replay { // else it is seldom asked for
 			search, r.template.secrets = r.searchTemplate, r.secrets.Len()
 		}
-		t, err := LoadTemplate(ctx, r.pb, r.source, r.besidePlaybook, ours, search)
+		t, err := LoadTemplate(ctx, r.pb, r.source, r.besidePlaybook, r.ours(), search)
 		if err != nil {
 			return nil, err
 		}
@@ -63,6 +61,15 @@ func (r *Runner) searchTemplate(content []byte) {
 	if r.shows(content) {
 		r.template.found.Store(true)
 	}
+}
+
+// ours are the absolute paths of our own files.
+func (r *Runner) ours() []string {
+	ours := []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest")}
+	if r.cfg.Keep != nil {
+		ours = append(ours, rundir.Below(r.cfg.Keep.Below))
+	}
+	return ours
 }
 
 // cleanTemplate reports whether there is no secret in the files that workspaces are made of. They are searched once for
@@ -150,12 +157,7 @@ func LoadTemplate(
 		ours = slices.Concat(ours, []string{own}, named(pb, beside))
 		src.Hide = otherPlaybook
 	}
-	for _, path := range ours {
-		if rel, ok := below(dir, path); ok {
-			glob := globMeta.ReplaceAllString(rel, `\$0`)
-			src.Exclude = append(src.Exclude, glob, glob+"/**")
-		}
-	}
+	exclude(&src, ours)
 	t, err := workspace.Load(ctx, src)
 	switch _, gitFailed := errors.AsType[*workspace.GitError](err); {
 	case gitFailed:
@@ -191,6 +193,16 @@ func ofGit(pb *plan.Playbook) workspace.Git {
 	return workspace.Unignored
 }
 
+// exclude leaves files and directories out of a source.
+func exclude(src *workspace.Source, paths []string) {
+	for _, path := range paths {
+		if rel, ok := below(src.Dir, path); ok {
+			glob := globMeta.ReplaceAllString(rel, `\$0`)
+			src.Exclude = append(src.Exclude, glob, glob+"/**")
+		}
+	}
+}
+
 // SourceOf returns the absolute directory that the workspaces of a playbook are copied from: if it does not say, the
 // given one, or the top of the repository whose commit it names.
 func SourceOf(pb *plan.Playbook, byDefault string, beside func(string) string) string {
@@ -218,13 +230,19 @@ func commitOf(ctx context.Context, pb *plan.Playbook, dir string) (string, error
 	return id, nil
 }
 
-// named returns the absolute paths of what the playbook names: scripts, prompts, goldens, programs, styles and the test
-// that has a suite.
+// named returns the absolute paths of what the playbook names: scripts, prompts, goldens, programs, styles, what
+// variants add and the test that has a suite.
 func named(pb *plan.Playbook, beside func(string) string) []string {
 	all := slices.Clone(pb.Files)
 	commands := make([][]string, 0, len(pb.Variants)+len(pb.MCP))
 	for _, v := range pb.Variants {
 		commands = append(commands, append([]string{v.Agent.Command}, v.Agent.Args...))
+		for _, s := range v.Overlay.MCP {
+			commands = append(commands, s.Command)
+		}
+		for _, source := range v.Sources() {
+			all = append(all, beside(source))
+		}
 	}
 	for _, s := range pb.MCP {
 		commands = append(commands, s.Command)

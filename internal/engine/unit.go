@@ -282,7 +282,8 @@ func (a *attempt) setRun() error {
 // ask sends the unit's agent prompts; the first time it starts the session.
 func (a *attempt) ask(ctx context.Context, prompts []string) error {
 	w := a.pb.Workspace
-	if !a.site.prepared && (w.From != "" || w.Commit != "" || len(a.unit.Case.Files) > 0) {
+	given := w.From != "" || w.Commit != "" || len(a.unit.Case.Files) > 0 || a.unit.Variant.LaysFiles()
+	if given && !a.site.prepared {
 		return errors.New(
 			"the workspace has not been prepared: let a step use builtin:sdd-eval/workspace.prepare before")
 	}
@@ -368,7 +369,7 @@ func (a *attempt) sessionConfig() session.Config {
 			Caches:  a.caches,
 			Secrets: a.secrets, Grace: a.grace(), Watch: tell,
 		},
-		Playbook: a.pb, Unit: a.unit,
+		Playbook: a.pb.For(a.unit.Variant), Unit: a.unit,
 		Dirs: session.Dirs{
 			Workspace: dirs.workspace, Base: dirs.base, Home: dirs.home, Tmp: dirs.tmp, Check: dirs.pins.check,
 		},

@@ -21,6 +21,8 @@ type Spec struct {
 	Home, Tmp string
 	// Pass are the names of further variables of ours that the child sees.
 	Pass []string
+	// Set are variables that it gets with these values.
+	Set map[string]string
 }
 
 // ForChild returns the environment of an agent, a terminal's command or a judge, sorted by name. It is built and not
@@ -34,6 +36,7 @@ func ForChild(s Spec) []string {
 			env[name] = value
 		}
 	}
+	maps.Copy(env, s.Set)
 	if s.Home != "" {
 		env["HOME"] = s.Home
 	}
@@ -44,11 +47,13 @@ func ForChild(s Spec) []string {
 	return seal(env, s.Workspace)
 }
 
-// ForStep returns the environment of a run step, sorted by name: ours, environ, without what looks like a
-// credential, without the variables of model providers and of presets, and without git's word of which repository it is
-// in; the names in pass are kept anyway. PATH and the variables that keep go and git inside the workspace are as in
-// [ForChild].
-func ForStep(environ []string, workspace string, pass []string, presets ...string) []string {
+// ForStep returns the environment of a run step, sorted by name: ours, environ, without what looks like a credential,
+// without the variables of model providers and of presets, and without git's word of which repository it is in; the
+// names in pass are kept anyway. Set has further variables. PATH and the variables that keep go and git inside the
+// workspace are as in [ForChild].
+func ForStep(
+	environ []string, workspace string, pass []string, set map[string]string, presets ...string,
+) []string {
 	env := make(map[string]string)
 	for name, value := range Variables(environ) {
 		private := IsCredential(name, value) || hasPrefix(name, providers) || slices.Contains(presets, name) ||
@@ -57,7 +62,16 @@ func ForStep(environ []string, workspace string, pass []string, presets ...strin
 			env[name] = value
 		}
 	}
+	maps.Copy(env, set)
 	return seal(env, workspace)
+}
+
+// IsOurs reports whether a variable is one that is given to each child anew, so that a value of it would be lost or
+// mislead.
+func IsOurs(name string) bool {
+	return slices.Contains([]string{
+		"PATH", "HOME", "TMPDIR", "TMPPREFIX", "GOWORK", "GIT_CEILING_DIRECTORIES", "CODEX_HOME",
+	}, name)
 }
 
 var (

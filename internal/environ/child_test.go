@@ -107,6 +107,7 @@ func TestForStep(t *testing.T) {
 	tests := []struct {
 		name          string
 		pass, presets []string
+		set           map[string]string
 		want          []string
 	}{
 		{
@@ -121,16 +122,17 @@ func TestForStep(t *testing.T) {
 			name:    "presets-and-passed",
 			pass:    []string{"DEPLOY_TOKEN", "PROXY", "GIT_DIR", "OPENAI_BASE_URL"},
 			presets: []string{"MY_PRESET"},
+			set:     map[string]string{"USER": "them"},
 			want: []string{
 				"CI=true", "DEPLOY_TOKEN=t", "GIT_AUTHOR_NAME=u", "GIT_CEILING_DIRECTORIES=/w", "GIT_DIR=/project/.git",
 				"GOFLAGS=-mod=mod", "GOPROXY=https://proxy", "GOWORK=off", "HOME=/home/u", "LD_PRELOAD=x.so",
-				"OPENAI_BASE_URL=http://m", "PATH=/usr/bin", "PROXY=http://u:p@proxy", "USER=u",
+				"OPENAI_BASE_URL=http://m", "PATH=/usr/bin", "PROXY=http://u:p@proxy", "USER=them",
 			},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, ForStep(environ, "/w/s", tt.pass, tt.presets...)); diff != "" {
+			if diff := cmp.Diff(tt.want, ForStep(environ, "/w/s", tt.pass, tt.set, tt.presets...)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/style"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // idlePasses finds cases that an agent passes that says nothing and does nothing. It has the evaluators judge the
@@ -112,7 +113,7 @@ func (s *suite) prepare(ctx context.Context, c *testCase, dir string) error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-	} else if _, _, err := s.template.Prepare(ctx, dir, c.Files); err != nil {
+	} else if _, _, err := s.template.Prepare(ctx, dir, workspace.Seeds(c.Files)); err != nil {
 		return err
 	}
 	name := writesStyle(c.unit)

@@ -126,7 +126,7 @@ func (p *Playbook) checkTool(name string) error {
 		known = append(known, interaction.ClientTools...)
 	}
 	if level.MCP() {
-		for _, s := range p.MCP {
+		for _, s := range p.servers() {
 			server := mcpname.InServer(s.Name)
 			if tool, ok := strings.CutPrefix(name, server); ok && tool != "" {
 				return nil

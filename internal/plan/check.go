@@ -23,12 +23,15 @@ type checker struct {
 	cases, common *doc.Node
 	// own returns the evaluators of a case.
 	own func(item *doc.Node) *doc.Node
+	// noWorkspace says what to do where there is no workspace.
+	noWorkspace string
 }
 
 func check(p *Playbook, d *doc.Document) {
 	c := checker{
 		p: p, root: d.Root, cases: d.Root.Get("cases"), common: d.Root.Get("evaluators"),
-		own: func(item *doc.Node) *doc.Node { return item.Get("evaluators") },
+		own:         func(item *doc.Node) *doc.Node { return item.Get("evaluators") },
+		noWorkspace: "let a step use " + action.Prepare,
 	}
 	c.required()
 	c.caseIDs()
@@ -43,6 +46,8 @@ func check(p *Playbook, d *doc.Document) {
 		c.job(job, entries[i].Value)
 	}
 	c.order()
+	c.overlays()
+	c.armed(p.listed, p.prepares)
 	if d.Err() == nil {
 		c.decided()
 		c.judged()

@@ -113,7 +113,8 @@ func (p *Playbook) decodeEvalFile(d *doc.Document) {
 func checkEvalFile(p *Playbook, d *doc.Document) {
 	c := checker{
 		p: p, root: d.Root, cases: d.Root.Get("evalcases"), common: d.Root.Get("execution").Get("evaluators"),
-		own: func(item *doc.Node) *doc.Node { return item.Get("execution").Get("evaluators") },
+		own:         func(item *doc.Node) *doc.Node { return item.Get("execution").Get("evaluators") },
+		noWorkspace: "add a `workspace`, with the directory to copy as `from`",
 	}
 	c.caseIDs()
 	c.units()
@@ -121,6 +122,11 @@ func checkEvalFile(p *Playbook, d *doc.Document) {
 	c.mcp()
 	c.ends()
 	c.expecting()
+	c.overlays()
+	c.armed(func(v Variant) bool {
+		asked := slices.ContainsFunc(p.Cases, func(x Case) bool { return x.asks(v.ID) })
+		return asked && (v.Agent.Kind != "" || !c.isBase(v.ID))
+	}, func(Variant) bool { return d.Root.Get("workspace") != nil })
 	if d.Err() == nil {
 		c.decided()
 		c.after()

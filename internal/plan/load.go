@@ -94,11 +94,14 @@ func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, (*Step).decode)
 	doc.Handle(d, (*Stop).decode)
 	doc.Handle(d, (*Trials).decode)
+	doc.Handle(d, (*Variant).decode)
+	doc.Handle(d, decodeEnv)
 	doc.Handle(d, (*Workspace).decode)
 }
 
 func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	handle(d, kinds)
+	d.Root = expand(d.Root)
 	p := &Playbook{File: file, Dir: d.Dir, Text: d.Text}
 	if isEvalFile(file, d.Root) {
 		p.decodeEvalFile(d)

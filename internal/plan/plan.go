@@ -166,7 +166,7 @@ func (p *Playbook) Plan() (*Plan, error) {
 			for trial := range trials {
 				expect, at := p.endOf(c, v)
 				unit, err := Unit{
-					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task,
+					Playbook: p.Name, Case: v.ask(c), Variant: v, Trial: trial + 1, task: p.Task,
 					ExpectStop: expect, ExpectedAt: at,
 					iterations: p.SDDLoop.MaxIterations,
 					Steps:      steps[v.ID], Evaluators: slices.Concat(p.Evaluators, c.Evaluators),

@@ -65,7 +65,7 @@ func (p *Playbook) tools() tools {
 	for _, v := range p.Variants {
 		kinds = append(kinds, v.Agent.Kind)
 	}
-	for _, s := range p.MCP {
+	for _, s := range p.servers() {
 		servers = append(servers, s.Name)
 	}
 	return toolsOf(kinds, servers)
@@ -78,7 +78,12 @@ func toolsAt(root *doc.Node) tools {
 		kinds = append(kinds, kind)
 	}
 	for _, v := range root.Get("variants").Entries() {
-		kinds = append(kinds, v.Value.Get("agent").Get("kind").Text())
+		if kind := v.Value.Get("agent").Get("kind").Text(); kind != "" {
+			kinds = append(kinds, kind)
+		}
+		for _, s := range v.Value.Get("mcp").Items() {
+			servers = append(servers, s.Get("name").Text())
+		}
 	}
 	for _, s := range root.Get("mcp").Items() {
 		servers = append(servers, s.Get("name").Text())

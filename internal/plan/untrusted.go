@@ -31,6 +31,12 @@ type widening struct {
 
 const remove = "; remove it"
 
+const (
+	passes        = "passes your environment variables on" + remove
+	sets          = "sets variables, by which programs run other code" + remove
+	startsServers = "starts servers with your network; replay recordings"
+)
+
 const takesMore = "can take more of your machine than the default" + remove
 
 // ofPlaybooks are the keys of playbooks and eval files that widen whatever is run.
@@ -47,7 +53,14 @@ var ofPlaybooks = []widening{
 	{"limits.disk", takesMore, nil},
 	{"limits.processes", takesMore, nil},
 	{"caches", "shows caches of yours" + remove, nil},
-	{"env.pass", "passes your environment variables on" + remove, nil},
+	{"env.pass", passes, nil},
+	{"env.set", sets, nil},
+	{"variants.*.env.pass", passes, nil},
+	{"variants.*.env.set", sets, nil},
+	{"variants.*.workspace.add.*.from", "copies what is not in the project; name what is in it", outside},
+	{"variants.*.skills.*", "copies what is not in the project; name a directory of the project", outside},
+	{"variants.*.instructions", outsideProject, outside},
+	{"variants.*.prompts.*", outsideProject, outside},
 	{"workspace.from", "copies what is not in the project; name a directory of the project", outside},
 	{"workspace.commit", "copies what your repository's history has" + remove, nil},
 	{"workspace.git", "copies what git ignores, such as settings of yours" + remove, says(string(GitAll))},
@@ -62,7 +75,8 @@ var ofAgents = []widening{
 	{"variants.*.agent.kind", "starts an agent, with your account and your network; replay its recordings, or use " +
 		agent.Fake, saysNot(agent.Fake)},
 	{"variants.*.agent.args.*", "shows a file that is not in the project; name one of the project", outside},
-	{"mcp", "starts servers with your network; replay recordings", nil},
+	{"mcp", startsServers, nil},
+	{"variants.*.mcp", startsServers, nil},
 }
 
 // ofEvaluators are the keys of evaluators of all kinds that widen.

@@ -98,8 +98,9 @@ evaluators:
 
 // harmless are keys with which a playbook widens nothing.
 var harmless = map[string]string{
-	"Sandbox": "require", "Env": "",
-	"Limits": "timeout max_tool_calls max_tokens max_cost_usd exceeded", "Workspace": "exclude repository",
+	"Sandbox": "require", "Env": "", "Addition": "to",
+	"Overlay": "workspace env files prompt_prefix prompt_suffix", // the first two by their keys
+	"Limits":  "timeout max_tool_calls max_tokens max_cost_usd exceeded", "Workspace": "exclude repository",
 	"Agent":      "model mode preset command", // those of agents that are not started
 	"code_judge": "config timeout compat", "command": "exit_code stdout stderr timeout cwd",
 	"llm_judge": "model judges samples rubrics config timeout compat prompt",
@@ -126,6 +127,9 @@ func TestUntrustedKnowsAll(t *testing.T) {
 	known("Sandbox", reflect.TypeFor[plan.Sandbox](), "sandbox.")
 	known("Limits", reflect.TypeFor[playbook.Limits](), "limits.")
 	known("Env", reflect.TypeFor[playbook.Env](), "env.")
+	known("Env", reflect.TypeFor[playbook.Env](), "variants.*.env.")
+	known("Overlay", reflect.TypeFor[playbook.Overlay](), "variants.*.")
+	known("Addition", reflect.TypeFor[playbook.Addition](), "variants.*.workspace.add.*.")
 	known("Workspace", reflect.TypeFor[plan.Workspace](), "workspace.")
 	known("Agent", reflect.TypeFor[playbook.Agent](), "variants.*.agent.")
 	for _, kind := range []string{"code_judge", "command", "llm_judge"} {

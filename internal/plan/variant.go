@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -24,7 +25,13 @@ type Variant struct {
 	// in eval files and in tests written in Go, which have no styles.
 	Style string `yaml:"style" min:"1" default:"sdd" doc:"The workflow style: sdd, sdd-legacy or a name under styles."`
 
-	Agent playbook.Agent `yaml:"agent,required" doc:"The agent and how it is started."`
+	Agent playbook.Agent `yaml:"agent" doc:"The agent and how it is started."`
+
+	// Base is the variant whose keys it has, too; those that it states itself come first.
+	Base string `yaml:"base" min:"1" doc:"The variant from which this one differs in what it states."`
+
+	// Overlay is what the variant adds to the workspace, the prompts, the tool servers and the environment.
+	Overlay playbook.Overlay `yaml:",inline"`
 
 	// ExpectStop takes the place of the playbook's, and that of the case comes before both.
 	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How its sessions should end; default: the playbook's."`
@@ -32,6 +39,9 @@ type Variant struct {
 
 	// Position is where the variant's id stands.
 	Position doc.Position `yaml:",position"`
+
+	// Texts are those of the files of Overlay.Prompts, by case.
+	Texts map[string]string
 
 	// InGo tells that a test in Go names the agent, not a playbook.
 	InGo bool
@@ -223,7 +233,7 @@ func decodeServer(m *playbook.MCPServer, n *doc.Node) {
 
 // mcp checks that no two servers have the same name, and that there is one to replay if the playbook wants that.
 func (c checker) mcp() {
-	if c.p.Cassette.Level.MCP() && len(c.p.MCP) == 0 {
+	if c.p.Cassette.Level.MCP() && len(c.p.servers()) == 0 {
 		c.root.Errorf("cassette.level", "%s replays MCP servers, and the playbook lists none under `mcp`",
 			c.p.Cassette.Level)
 	}
@@ -235,6 +245,16 @@ func (c checker) mcp() {
 			continue
 		}
 		seen[m.Name] = m.Position
+	}
+	for _, v := range c.root.Get("variants").Entries() {
+		own := maps.Clone(seen)
+		for _, item := range v.Value.Get("mcp").Items() {
+			name := item.Get("name")
+			if first, duplicate := own[name.Text()]; duplicate && name.Text() != "" {
+				name.Errorf("", "duplicate server name %q, first on line %d", name.Text(), first.Line)
+			}
+			own[name.Text()] = item.Position()
+		}
 	}
 }
 

@@ -27,6 +27,8 @@ type Runner struct {
 	// Environ is our own environment. Scripts get the variables that every child gets, and those that Pass names.
 	Environ []string
 	Pass    []string
+	// Set are variables that scripts get with these values.
+	Set map[string]string
 	// Root is the project's root, an absolute path. Scripts may read it, but not its git repository.
 	Root string
 	// Secret reports whether scripts may not read the file at a path below Root. If it is nil, they may read all files.
@@ -249,6 +251,7 @@ func (r *Runner) environment(s Script, own dirs, workspace string, caches toolca
 	}
 	env := environ.ForChild(environ.Spec{
 		Environ: r.Environ, Workspace: workspace, Home: own.home, Tmp: own.tmp, Pass: r.Pass,
+		Set: r.Set,
 	})
 	env = append(caches.Without(env), caches.Variables(own.home, !s.Network)...) // Pass may name them
 	return append(env, s.Env...)

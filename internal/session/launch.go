@@ -32,7 +32,8 @@ func (c *Config) agentEnviron() []string {
 // others do not, see [toolcache.Caches.Variables].
 func (c *Config) environ(offline bool) []string {
 	env := environ.ForChild(environ.Spec{
-		Environ: c.Environ, Home: c.Dirs.Home, Tmp: c.Dirs.Tmp, Workspace: c.Dirs.Workspace, Pass: c.Playbook.Env.Pass,
+		Environ: c.Environ, Home: c.Dirs.Home, Tmp: c.Dirs.Tmp, Workspace: c.Dirs.Workspace,
+		Pass: c.Playbook.Env.Pass, Set: c.Playbook.Env.Set,
 	})
 	caches := toolcache.Find(c.Environ, c.Caches...)
 	return slices.Clip(append(caches.Without(env), caches.Variables(c.Dirs.Home, offline)...))

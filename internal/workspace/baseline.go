@@ -34,10 +34,10 @@ type Baseline struct {
 }
 
 // Baseline returns the baseline of a workspace that [Template.Prepare] has made with these seed files.
-func (t *Template) Baseline(m Manifest, seeds map[string]string) Baseline {
+func (t *Template) Baseline(m Manifest, seeds map[string]Seed) Baseline {
 	b := Baseline{manifest: m, template: t, written: make(map[string][]byte, len(seeds))}
-	for p, text := range seeds {
-		b.written[p] = []byte(text)
+	for p, seed := range seeds {
+		b.written[p] = seed.Data
 	}
 	return b
 }

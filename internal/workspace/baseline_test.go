@@ -31,7 +31,7 @@ func TestBaselineDiff(t *testing.T) {
 	put(t, src, ".gitignore", "*.log\n")
 	tpl, err := Load(ctx, Source{Dir: src})
 	require.NoError(t, err)
-	seeds := map[string]string{"order.json": "{}\n"}
+	seeds := Seeds(map[string]string{"order.json": "{}\n"})
 	m, _, err := tpl.Prepare(ctx, dst, seeds)
 	require.NoError(t, err)
 	base := tpl.Baseline(m, seeds)

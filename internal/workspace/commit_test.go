@@ -86,7 +86,7 @@ func TestCommitted(t *testing.T) {
 	require.Equal(t, "main.go", e.Target)
 	require.NoDirExists(t, filepath.Join(dst, "evals"), "of which nothing is copied")
 
-	overlay, _, err := tmpl.Overlay(map[string]string{"main.go": "changed", "new.txt": "new"})
+	overlay, _, err := tmpl.Overlay(workspace.Seeds(map[string]string{"main.go": "changed", "new.txt": "new"}))
 	require.NoError(t, err)
 	text, err := overlay.ReadFile("run.sh")
 	require.NoError(t, err)

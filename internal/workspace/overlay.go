@@ -30,7 +30,7 @@ type layer struct {
 
 // Overlay returns a workspace as [Template.Prepare] makes it, with these seed files, and what it leaves out. It is nil
 // if it would not be whole: a template that copies git's own files has more than a workspace's manifest tells of.
-func (t *Template) Overlay(seeds map[string]string) (*Overlay, []Note, error) {
+func (t *Template) Overlay(seeds map[string]Seed) (*Overlay, []Note, error) {
 	if t.ownGit {
 		return nil, nil, nil
 	}

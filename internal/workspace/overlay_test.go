@@ -40,9 +40,9 @@ func compareWithDirectory(t *testing.T, r *rand.Rand) {
 		}
 		tmpl.inMemory = false
 	}
-	seeds := map[string]string{}
+	seeds := map[string]Seed{}
 	if e, _ := tmpl.base.Lookup("b"); e.Kind != Dir && e.Kind != Symlink {
-		seeds["b"] = "seed"
+		seeds["b"] = Seed{Data: []byte("seed")}
 	}
 	dir := filepath.Join(t.TempDir(), "ws")
 	prepared, _, err := tmpl.Prepare(t.Context(), dir, seeds)
@@ -197,7 +197,7 @@ func class(err error) string {
 func TestOverlayIsAFileSystem(t *testing.T) {
 	tmpl, err := Load(t.Context(), Source{Dir: writeTree(t, map[string]string{"a/b": "1", "a/c/d": "2", "e": ""})})
 	require.NoError(t, err)
-	o, _, err := tmpl.Overlay(map[string]string{"n/f": "3"})
+	o, _, err := tmpl.Overlay(Seeds(map[string]string{"n/f": "3"}))
 	require.NoError(t, err)
 	require.NoError(t, fstest.TestFS(o, "a/b", "a/c/d", "e", "n/f"))
 }

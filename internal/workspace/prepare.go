@@ -60,11 +60,11 @@ func Prepare(ctx context.Context, src Source, dst string) (Manifest, []Note, err
 	if err != nil {
 		return Manifest{}, nil, fmt.Errorf("prepare workspace: %w", err)
 	}
-	return t.Prepare(ctx, dst, src.Files)
+	return t.Prepare(ctx, dst, Seeds(src.Files))
 }
 
 // Prepare is like [Prepare] with the template's source and the given Files.
-func (t *Template) Prepare(ctx context.Context, dst string, files map[string]string) (Manifest, []Note, error) {
+func (t *Template) Prepare(ctx context.Context, dst string, files map[string]Seed) (Manifest, []Note, error) {
 	m, notes, err := t.prepare(ctx, dst, files)
 	if err != nil {
 		return Manifest{}, nil, fmt.Errorf("prepare workspace: %w", err)
@@ -72,7 +72,7 @@ func (t *Template) Prepare(ctx context.Context, dst string, files map[string]str
 	return m, notes, nil
 }
 
-func (t *Template) prepare(ctx context.Context, dst string, seeds map[string]string) (Manifest, []Note, error) {
+func (t *Template) prepare(ctx context.Context, dst string, seeds map[string]Seed) (Manifest, []Note, error) {
 	if err := makeEmptyDir(dst); err != nil {
 		return Manifest{}, nil, err
 	}
@@ -243,6 +243,21 @@ func copyOpened(ctx context.Context, out *os.File, in opened) error {
 	return nil
 }
 
+// Seed is a file that is written into a prepared workspace. It is executable if the file that it replaces is.
+type Seed struct {
+	Data []byte
+	Exec bool
+}
+
+// Seeds returns texts as seeds, by path.
+func Seeds(texts map[string]string) map[string]Seed {
+	seeds := make(map[string]Seed, len(texts))
+	for p, text := range texts {
+		seeds[p] = Seed{Data: []byte(text)}
+	}
+	return seeds
+}
+
 // Stamp sets the modification time of all files of m, the manifest of the workspace dir. Otherwise agents that list
 // files by time would list them in a different order each run.
 func Stamp(dir string, m Manifest, when time.Time) error {
@@ -263,7 +278,7 @@ func Stamp(dir string, m Manifest, when time.Time) error {
 }
 
 // seed writes files into dst, the workspace with manifest m, and adds them to m.
-func (m *Manifest) seed(dst string, files map[string]string) error {
+func (m *Manifest) seed(dst string, files map[string]Seed) error {
 	d, err := m.seeds(files)
 	if err != nil {
 		return err
@@ -276,15 +291,15 @@ func (m *Manifest) seed(dst string, files map[string]string) error {
 }
 
 // seeds returns files as changes of m.
-func (m *Manifest) seeds(files map[string]string) (Delta, error) {
+func (m *Manifest) seeds(files map[string]Seed) (Delta, error) {
 	var d Delta
 	for _, p := range slices.Sorted(maps.Keys(files)) {
-		c := Change{Path: p, Op: Added, Kind: File, Data: []byte(files[p])}
+		c := Change{Path: p, Op: Added, Kind: File, Data: files[p].Data, Exec: files[p].Exec}
 		if old, ok := m.Lookup(p); ok {
 			if old.Kind != File {
 				return Delta{}, fmt.Errorf("seed file %s: in the source this path is a %s", p, old.Kind)
 			}
-			c.Op, c.Exec = Modified, old.Exec
+			c.Op, c.Exec = Modified, old.Exec || c.Exec
 		}
 		d.Changes = append(d.Changes, c)
 	}

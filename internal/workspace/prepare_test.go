@@ -163,7 +163,7 @@ func TestPrepare(t *testing.T) {
 			tmpl, err := Load(t.Context(), tt.src)
 			require.NoError(t, err)
 			dst = t.TempDir()
-			loaded, loadedNotes, err := tmpl.Prepare(t.Context(), dst, tt.src.Files)
+			loaded, loadedNotes, err := tmpl.Prepare(t.Context(), dst, Seeds(tt.src.Files))
 			require.NoError(t, err)
 			assert.Empty(t, cmp.Diff(tt.want, readTree(t, dst)), "-want +got from a template")
 			assert.Equal(t, m, loaded)
@@ -365,13 +365,13 @@ func TestOverlayIsAsPrepared(t *testing.T) {
 
 	template, err := Load(t.Context(), Source{Dir: src})
 	require.NoError(t, err)
-	predicted, notes, err := template.Overlay(seeds)
+	predicted, notes, err := template.Overlay(Seeds(seeds))
 	require.NoError(t, err)
-	made, left, err := template.Prepare(t.Context(), filepath.Join(t.TempDir(), "ws"), seeds)
+	made, left, err := template.Prepare(t.Context(), filepath.Join(t.TempDir(), "ws"), Seeds(seeds))
 	require.NoError(t, err)
 	require.Equal(t, made, predicted.Manifest())
 	require.Equal(t, left, notes)
 
-	_, _, err = template.Overlay(map[string]string{"a": "a file where a directory is"})
+	_, _, err = template.Overlay(Seeds(map[string]string{"a": "a file where a directory is"}))
 	require.ErrorContains(t, err, "seed file a")
 }

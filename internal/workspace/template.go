@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -246,6 +247,50 @@ func (t *Template) Each(ctx context.Context, all bool, f func(content []byte)) (
 		}
 	}
 	return complete
+}
+
+// Holds reports whether there is something at a path of a loaded template, or below it.
+func (t *Template) Holds(p string) bool {
+	i, found := t.base.search(p)
+	if found {
+		return true
+	}
+	i, _ = t.base.search(p + "/")
+	return i < len(t.base.Entries) && strings.HasPrefix(t.base.Entries[i].Path, p+"/")
+}
+
+// File returns the content of a file of a loaded template; ok is false if it has none at that path.
+func (t *Template) File(p string) (data []byte, ok bool, err error) {
+	e, ok := t.base.Lookup(p)
+	if !ok || e.Kind != File {
+		return nil, false, nil
+	}
+	data, err = t.read(e)
+	return data, true, err
+}
+
+// Seeds returns the files that a loaded template copies and keep names, as seeds for other workspaces. It is an error
+// if they have more than limit bytes, or if a symbolic link is among them.
+func (t *Template) Seeds(ctx context.Context, limit int64, keep func(path string) bool) (map[string]Seed, error) {
+	seeds := make(map[string]Seed)
+	for _, e := range t.fixed {
+		if e.Kind == Symlink && keep(e.Path) {
+			return nil, fmt.Errorf("%s is a symbolic link, and only files can be laid over a workspace", e.Path)
+		}
+	}
+	err := t.Read(ctx, func(p string, read func(limit int64) ([]byte, int64, error)) error {
+		if !keep(p) || inGit(p) {
+			return nil
+		}
+		data, size, err := read(limit)
+		if limit -= size; limit < 0 && err == nil {
+			err = errors.New("there are too many bytes to be laid over a workspace")
+		}
+		e, _ := t.base.Lookup(p)
+		seeds[p] = Seed{bytes.Clone(data), e.Exec}
+		return err
+	})
+	return seeds, err
 }
 
 // Digest returns a SHA-256 in hexadecimal over all that the template, which is loaded, copies, see [Manifest.Digest].

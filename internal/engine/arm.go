@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/git"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+// maxLaid is how many bytes a variant may lay over a workspace.
+const maxLaid = 64 << 20
+
+// neverInstalled are what a skill's directory has for those who work on the skill: what is expected of agents, and how
+// they did.
+var neverInstalled = []string{
+	"evals", ".llman", ".evaltest", "cassettes", "baselines", "benchmarks", "*-workspace",
+}
+
+// arm is what a variant lays over the workspaces of its units.
+type arm struct {
+	files  map[string]workspace.Seed
+	skills []string // their places in the workspace
+	// sources are the files that it is read from, absolute.
+	sources []string
+	// instructions are appended to the file at the path to; nil: there are none.
+	to           string
+	instructions []byte
+}
+
+// armOf returns what a variant lays over workspaces, read once for all its units.
+func (r *Runner) armOf(ctx context.Context, v plan.Variant) (*arm, error) {
+	r.template.mu.Lock()
+	defer r.template.mu.Unlock()
+	if a, ok := r.template.arms[v.ID]; ok {
+		return a, nil
+	}
+	a, err := r.loadArm(ctx, v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: variant %s: %w", v.Position, v.ID, err)
+	}
+	if r.template.arms == nil {
+		r.template.arms = make(map[string]*arm)
+	}
+	r.template.arms[v.ID] = a
+	return a, nil
+}
+
+func (r *Runner) loadArm(ctx context.Context, v plan.Variant) (*arm, error) {
+	profile, _ := agent.Lookup(v.Agent.Kind)
+	a := &arm{files: make(map[string]workspace.Seed), to: profile.Instructions}
+	for _, add := range v.Overlay.Workspace.Add {
+		if err := a.add(ctx, r.besidePlaybook(add.From), add.To); err != nil {
+			return nil, fmt.Errorf("workspace.add: %s: %w", add.From, err)
+		}
+	}
+	maps.Copy(a.files, workspace.Seeds(v.Overlay.Files))
+	for _, dir := range v.Overlay.Skills {
+		if err := r.install(ctx, a, r.besidePlaybook(dir), profile); err != nil {
+			return nil, fmt.Errorf("skills: %s: %w", dir, err)
+		}
+	}
+	if file := v.Overlay.Instructions; file != "" {
+		var err error
+		if a.instructions, err = disk.ReadRegular(r.besidePlaybook(file), maxLaid); err != nil {
+			return nil, fmt.Errorf("instructions: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// add lays a file or a directory over a path of the workspace, empty: see [playbook.Addition].
+func (a *arm) add(ctx context.Context, from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return a.lay(ctx, workspace.Source{Dir: from}, cmp.Or(to, "."), func(string) bool { return true })
+	}
+	data, err := disk.ReadRegular(from, maxLaid)
+	a.sources = append(a.sources, from)
+	a.files[cmp.Or(to, info.Name())] = workspace.Seed{Data: data, Exec: info.Mode()&0o100 != 0}
+	return err
+}
+
+// lay lays the files of a directory over another one of the workspace.
+func (a *arm) lay(ctx context.Context, src workspace.Source, to string, keep func(string) bool) error {
+	t, err := workspace.Load(ctx, src)
+	if err != nil {
+		return err
+	}
+	files, err := t.Seeds(ctx, maxLaid, keep)
+	for p, f := range files {
+		a.files[path.Join(to, p)] = f
+		a.sources = append(a.sources, filepath.Join(src.Dir, filepath.FromSlash(p)))
+	}
+	return err
+}
+
+// install puts a skill where the agent looks for it: what git has of it or, outside of a repository, all. What shows
+// how agents are judged, or how others did, stays away.
+func (r *Runner) install(ctx context.Context, a *arm, dir string, profile agent.Profile) error {
+	if profile.Skills == "" {
+		return fmt.Errorf("it is not known where agents of kind %s look for skills", profile.Kind)
+	}
+	listed, known, err := git.Files(ctx, dir)
+	if err != nil {
+		return err
+	}
+	src := workspace.Source{Dir: dir, Hide: otherPlaybook}
+	for _, name := range neverInstalled {
+		src.Exclude = append(src.Exclude, name, name+"/**")
+	}
+	exclude(&src, slices.Concat(r.ours(), []string{r.besidePlaybook(filepath.Base(r.pb.File))}, r.pb.Files))
+	to := path.Join(profile.Skills, filepath.Base(dir))
+	a.skills = append(a.skills, to)
+	if err := a.lay(ctx, src, to, func(p string) bool { return !known || slices.Contains(listed, p) }); err != nil {
+		return err
+	}
+	if _, ok := a.files[path.Join(to, plan.SkillFile)]; !ok {
+		return fmt.Errorf("there is no %s, or git ignores it: that is what makes a directory a skill", plan.SkillFile)
+	}
+	return nil
+}
+
+// digest is that of all that the arm lays over workspaces.
+func (a *arm) digest() string {
+	whole := sha256.New()
+	for _, p := range slices.Sorted(maps.Keys(a.files)) {
+		fmt.Fprintf(whole, "%s\x00%t\x00%x\n", p, a.files[p].Exec, sha256.Sum256(a.files[p].Data))
+	}
+	fmt.Fprintf(whole, "%s\x00%s", a.to, a.instructions)
+	return fmt.Sprintf("%x", whole.Sum(nil))[:24]
+}
+
+// arms returns what variants lay over workspaces, by their ids.
+func (r *Runner) arms(ctx context.Context) (map[string]*arm, error) {
+	all := make(map[string]*arm)
+	for _, v := range r.pb.Variants {
+		if !v.LaysFiles() {
+			continue
+		}
+		a, err := r.armOf(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		all[v.ID] = a
+	}
+	return all, nil
+}
+
+// seeds returns the files that a unit's workspace has beside those of the template: the case's, and over them what the
+// variant adds.
+func (r *Runner) seeds(ctx context.Context, u plan.Unit, t *workspace.Template) (map[string]workspace.Seed, error) {
+	seeds := workspace.Seeds(u.Case.Files)
+	if !u.Variant.LaysFiles() {
+		return seeds, nil
+	}
+	a, err := r.armOf(ctx, u.Variant)
+	if err != nil {
+		return nil, err
+	}
+	for _, skill := range a.skills {
+		if t.Holds(skill) {
+			return nil, fmt.Errorf("%s: variant %s: the workspace has %s without the variant, too: leave it out with "+
+				"workspace.exclude", u.Variant.Position, u.Variant.ID, skill)
+		}
+	}
+	maps.Copy(seeds, a.files)
+	if a.instructions == nil {
+		return seeds, nil
+	}
+	before, ok := seeds[a.to]
+	if !ok {
+		if before.Data, _, err = t.File(a.to); err != nil {
+			return nil, err
+		}
+	}
+	text := bytes.TrimRight(before.Data, "\n")
+	if len(text) > 0 {
+		text = append(slices.Clip(text), "\n\n"...)
+	}
+	seeds[a.to] = workspace.Seed{Data: append(text, a.instructions...), Exec: before.Exec}
+	return seeds, nil
+}
