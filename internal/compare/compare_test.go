@@ -34,7 +34,7 @@ func arm(name, cases string) Arm {
 
 var suite = Rule{Scope: Suite, Alpha: .05, Margin: .05}
 
-// TestCompare: what people read of comparisons, and the verdict of the swapped one.
+// TestCompare: what people read of comparisons, the exit codes, and the verdict of the swapped one.
 func TestCompare(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -124,7 +124,11 @@ func TestCompare(t *testing.T) {
 			assert.Equal(t, tt.verdict, c.Verdict)
 			data, err := json.MarshalIndent(c, "", "  ")
 			require.NoError(t, err)
-			golden(t, tt.name, c.Text()+"\n-- json --\n"+string(data)+"\n")
+			exits := "-- exit codes --\n"
+			for _, g := range []Gate{GateWorse, GateNotWorse, GateBetter, GateNone} {
+				exits += fmt.Sprintf("--gate %s: %d\n", g, g.Exit([]*Comparison{c}))
+			}
+			golden(t, tt.name, c.Text()+"\n"+exits+"-- json --\n"+string(data)+"\n")
 			back := tt.rule.Compare(head, base)
 			assert.Equal(t, tt.swaps, back.Verdict, "swapped")
 			assert.InDelta(t, float64(c.Delta)+1, 1-float64(back.Delta), 1e-12)
