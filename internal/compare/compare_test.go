@@ -124,11 +124,10 @@ func TestCompare(t *testing.T) {
 			assert.Equal(t, tt.verdict, c.Verdict)
 			data, err := json.MarshalIndent(c, "", "  ")
 			require.NoError(t, err)
-			exits := "-- exit codes --\n"
-			for _, g := range []Gate{GateWorse, GateNotWorse, GateBetter, GateNone} {
-				exits += fmt.Sprintf("--gate %s: %d\n", g, g.Exit([]*Comparison{c}))
-			}
-			golden(t, tt.name, c.Text()+"\n"+exits+"-- json --\n"+string(data)+"\n")
+			one := []*Comparison{c}
+			golden(t, tt.name, fmt.Sprintf("%s\n-- exit codes --\n--gate worse: %d\n--gate not-worse: %d\n"+
+				"--gate better: %d\n--gate none: %d\n-- json --\n%s\n", c.Text(), GateWorse.Exit(one),
+				GateNotWorse.Exit(one), GateBetter.Exit(one), GateNone.Exit(one), data))
 			back := tt.rule.Compare(head, base)
 			assert.Equal(t, tt.swaps, back.Verdict, "swapped")
 			assert.InDelta(t, float64(c.Delta)+1, 1-float64(back.Delta), 1e-12)

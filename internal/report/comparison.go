@@ -31,15 +31,22 @@ var ComparisonFormats = []ComparisonFormat{
 	{"junit", comparisonJUnit},
 }
 
-// marks are what the exit codes of a gate look like.
+// marks are what [looks] returns, for Markdown.
 var marks = map[int]string{0: "✅", 1: "❌", 3: "⚠️", 4: "❔"}
+
+// looks returns the exit code of a gate that a comparison looks like: that of this gate, except that what is worse or
+// inconclusive is never green.
+func looks(c *compare.Comparison, gate compare.Gate) int {
+	own := map[compare.Verdict]int{compare.Worse: 1, compare.Inconclusive: 4}
+	return max(gate.Exit([]*compare.Comparison{c}), own[c.Verdict])
+}
 
 // comparisonMarkdown is for the summary of a job: the verdict is the first line, and the command's text is folded.
 func comparisonMarkdown(all []*compare.Comparison, gate compare.Gate) ([]byte, error) {
 	var b bytes.Buffer
 	for _, c := range all {
 		fmt.Fprintf(&b, "### %s %s\n\n| | trials | pass rate |\n|---|---|---|\n",
-			marks[gate.Exit([]*compare.Comparison{c})], escape(c.Headline()))
+			marks[looks(c, gate)], escape(c.Headline()))
 		for _, arm := range arms(c) {
 			fmt.Fprintf(&b, "| %s %s | %d | %s |\n", arm.role, code(arm.Name), arm.Trials, arm.rate())
 		}
@@ -131,8 +138,7 @@ func comparisonHTML(all []*compare.Comparison, gate compare.Gate) ([]byte, error
 
 func comparisonPart(b *bytes.Buffer, c *compare.Comparison, gate compare.Gate) {
 	text := func(s string) string { return html.EscapeString(visible(s)) }
-	fmt.Fprintf(b, "<section>\n<h1 class=\"gate-%d\">%s</h1>\n", gate.Exit([]*compare.Comparison{c}),
-		text(c.Headline()))
+	fmt.Fprintf(b, "<section>\n<h1 class=\"gate-%d\">%s</h1>\n", looks(c, gate), text(c.Headline()))
 	for _, why := range c.Why {
 		fmt.Fprintf(b, "<p class=\"why\">%s</p>\n", text(why))
 	}

@@ -40,6 +40,9 @@ func TestComparisonFormats(t *testing.T) {
 		{Base: base, Head: compared("latest:a", "ppppp", "ppppf", "ppppp", "ppppp", "fffff", "ppppp")},
 		{Base: base, Head: compared("latest:down", "eeeee", "eeeee", "ppppp", "ppppp", "ppppp", "ppppp")},
 	})
+	require.Equal(t, []int{1, 4, 3}, []int{
+		looks(all[0], compare.GateNone), looks(all[1], compare.GateWorse), looks(all[2], compare.GateNone),
+	}, "what passes a gate without being good is not green")
 	for _, f := range ComparisonFormats {
 		t.Run(f.Name, func(t *testing.T) {
 			data, err := f.Render(all, compare.GateNotWorse)
