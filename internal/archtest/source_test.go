@@ -19,13 +19,27 @@ import (
 
 // source is the files of a package, with type information.
 type source struct {
+	path  string // below the root
 	fset  *token.FileSet
 	files []*ast.File
 	info  types.Info
 }
 
+// loaded are the packages once a test has loaded them.
+var loaded []*source
+
 // load calls f for each package of the module as this system builds it. r is its path below the root.
 func load(t *testing.T, f func(r string, s *source)) {
+	t.Helper()
+	if loaded == nil {
+		loaded = loadAll(t)
+	}
+	for _, s := range loaded {
+		f(s.path, s)
+	}
+}
+
+func loadAll(t *testing.T) (all []*source) {
 	t.Helper()
 	fset := token.NewFileSet()
 	importer := importerOf(t, fset, "./...")
@@ -34,7 +48,7 @@ func load(t *testing.T, f func(r string, s *source)) {
 		if r == "" {
 			continue
 		}
-		s := &source{fset: fset}
+		s := &source{path: r, fset: fset}
 		for _, name := range p.GoFiles {
 			file, err := parser.ParseFile(s.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {
@@ -45,8 +59,9 @@ func load(t *testing.T, f func(r string, s *source)) {
 		if err := s.check(p.ImportPath, importer); err != nil {
 			t.Fatal(err)
 		}
-		f(r, s)
+		all = append(all, s)
 	}
+	return all
 }
 
 // importerOf imports packages and their dependencies.
