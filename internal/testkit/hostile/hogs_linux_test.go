@@ -89,7 +89,7 @@ variants:
   other: {agent: {kind: fake-acp, args: [other.json]}}
 parallel: 2
 retries: 2
-limits: {memory: 96MiB, disk: 128MiB, processes: 64}
+limits: {memory: 96MiB, disk: 32MiB, processes: 64}
 sandbox: {allow_commands: [sh], allow_read: [PROGRAM]}
 workflow:
   jobs:
@@ -147,7 +147,7 @@ type hogUnit struct {
 // runHog runs the playbook, in which somebody runs a line for a shell, and returns its units by variant.
 func (s *scene) runHog(t *testing.T, kind confine.Kind, who, line string) map[string]hogUnit {
 	t.Helper()
-	bring := scripted.Action{Exec: &scripted.Exec{Command: "cp", Args: []string{s.exe, hostile.Name}}}
+	bring := scripted.Action{Exec: &scripted.Exec{Command: "ln", Args: []string{"-s", s.exe, hostile.Name}}}
 	step := "true"
 	actions := []scripted.Action{bring}
 	switch who {
