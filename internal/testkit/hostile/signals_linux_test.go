@@ -136,6 +136,9 @@ func TestSignals(t *testing.T) {
 	}
 	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
 		for _, m := range moments {
+			if m.name == "search" && properties.Kind != confine.None {
+				continue // it is we who search, whatever confined the agent
+			}
 			for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 				for door, command := range doors {
 					t.Run(m.name+"/"+signal.String()+"/"+door, func(t *testing.T) {
