@@ -2,7 +2,8 @@
 SHELL := /bin/bash -euo pipefail
 GO    ?= go
 TOOL  := $(GO) tool -modfile=tools.mod
-PKGS  ?= ./...
+# The packages that take longest begin, so that none of them runs alone in the end.
+PKGS  ?= ./internal/testkit/hostile ./evaltest ./cmd/sdd-eval ./...
 # Programs that npm installs: the agents, and the runtimes of scripts. Without them eval shows what it skips.
 AGENTS   := $(CURDIR)/fixtures/agents/node_modules/.bin
 RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin

@@ -2,11 +2,13 @@ package livetest
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,12 +62,34 @@ func TestRealCommand(t *testing.T) {
 	}))
 }
 
-// buildCommand builds the command and returns its path.
+// programs is the directory of the built command.
+var programs string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programs, err = os.MkdirTemp("", "livetest-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(programs)
+	os.Exit(code)
+}
+
+// build builds the command, once.
+var build = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(programs, "sdd-eval")
+	out, err := exec.Command("go", "build", "-o", program, "../../cmd/sdd-eval").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return program, err
+})
+
+// buildCommand returns the path of the built command.
 func buildCommand(t *testing.T) string {
 	t.Helper()
 	require.NotNil(t, linked)
-	program := filepath.Join(t.TempDir(), "sdd-eval")
-	out, err := exec.Command("go", "build", "-o", program, "../../cmd/sdd-eval").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	program, err := build()
+	require.NoError(t, err)
 	return program
 }
