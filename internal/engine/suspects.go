@@ -87,6 +87,13 @@ func (a *attempt) warnOfSuspects() {
 // not masked: evaluators would judge another text than the agent's.
 func (a *attempt) checkKeys() error {
 	places := a.suspects(false)
+	name, err := json.Marshal(a.session.Identity().Agent)
+	if err != nil {
+		return err
+	}
+	if places == "" && a.unnamed().Suspect(name, false) >= 0 {
+		places = "what the agent calls itself"
+	}
 	if places == "" {
 		return nil
 	}

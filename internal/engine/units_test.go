@@ -120,6 +120,10 @@ func TestUnit(t *testing.T) {
 			next: "in a file that it begins with, have it write one that says EXAMPLE, or leave it out of recordings",
 		},
 		{
+			name: "keys in the name of an agent", script: `{"version": "` + key + `", "turns": [{}]}`,
+			outcome: result.Error, says: "a key of a vendor: what the agent calls itself",
+		},
+		{
 			name: "keys, live", mode: engine.Live, reason: "nobody commits them", script: says(keys),
 			says: "nobody has named: turn 1, message: if one is real",
 		},
