@@ -137,7 +137,6 @@ func TestOwnAgent(t *testing.T) {
 	}
 }
 
-
 // TestLinks follows the links of all pages to other files of ours, and to places in pages.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob("*.md")

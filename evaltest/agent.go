@@ -58,6 +58,9 @@ type AgentRun struct {
 	MCP []playbook.MCPServer
 	// Env says which environment variables the agent sees besides those that every program needs.
 	Env playbook.Env
+	// Sandbox confines the agent; the zero value is the strongest kind that works on the machine. A run's environment
+	// may choose another kind (EVALTEST_SANDBOX) and require more properties (EVALTEST_SANDBOX_REQUIRE).
+	Sandbox playbook.Sandbox
 	// Overrides give calls of tools other answers, see [Override]. In a suite's task they are empty: the suite has
 	// them.
 	Overrides []playbook.Override
@@ -274,13 +277,16 @@ func (s *agentSession) playbook() *plan.Playbook {
 		Permissions: keys.Permissions,
 		MCP:         plan.ServersAt(keys.MCP, s.at),
 		Env:         keys.Env,
+		Sandbox:     plan.Sandbox{Sandbox: keys.Sandbox, Position: s.at},
 	}
 }
 
 // keys are those parts of the run that a playbook has too.
 func (s *agentSession) keys() plan.Run {
 	r := s.run
-	run := plan.Run{Agent: r.Agent, Limits: r.Limits, Permissions: r.Permissions, MCP: r.MCP, Env: r.Env}
+	run := plan.Run{
+		Agent: r.Agent, Limits: r.Limits, Permissions: r.Permissions, MCP: r.MCP, Env: r.Env, Sandbox: r.Sandbox,
+	}
 	if r.Tools != nil {
 		run.Permissions = permissions(r.Tools)
 	}

@@ -43,6 +43,18 @@ func TestRunAgent(t *testing.T) {
 		require.Equal(t, trajectory.Failed, calls[len(calls)-1].Status)
 		require.Equal(t, "disk full", calls[len(calls)-1].Output)
 	})
+	t.Run("sandbox", func(t *testing.T) {
+		t.Setenv("EVALTEST_SANDBOX", "")
+		wrap, confined := filepath.Join(t.TempDir(), "wrap"), filepath.Join(t.TempDir(), "confined")
+		require.NoError(t, os.WriteFile(wrap, []byte("#!/bin/sh\n: >'"+confined+"'\nexec \"$@\"\n"), 0o755))
+		evaltest.RunAgent(t, evaltest.AgentRun{
+			ID:     "confined",
+			Agent:  playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop",
+			Sandbox: playbook.Sandbox{Kind: "command", Command: []string{wrap}},
+		})
+		require.FileExists(t, confined)
+	})
 	require.NoDirExists(t, workspace, "it goes with the test")
 	_, err := os.Stat(filepath.Dir(workspace))
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -100,8 +100,9 @@ func ExampleAgentRun() {
 			Default: playbook.DecideReject,
 			Rules:   []playbook.PermissionRule{{Tool: "Write", Path: "*.txt", Decide: playbook.DecideAllow}},
 		},
-		Limits: playbook.Limits{Timeout: time.Minute, MaxToolCalls: 5},
-		Env:    playbook.Env{Pass: []string{"LANG"}},
+		Limits:  playbook.Limits{Timeout: time.Minute, MaxToolCalls: 5},
+		Env:     playbook.Env{Pass: []string{"LANG"}},
+		Sandbox: playbook.Sandbox{Network: "none", Require: []string{"files read"}}, // in replay nothing is confined
 	}
 	runTest(func(t *testing.T) { fmt.Println(evaltest.RunAgent(t, run).Answer()) })
 	// Output:

@@ -130,6 +130,38 @@ type MCPServer struct {
 	Command []string `yaml:"command,required" min:"1" doc:"The program and its arguments."`
 }
 
+// Sandbox confines the agent, and whatever else a unit starts. The zero value is the strongest kind that works on the
+// machine, and network for the agent alone.
+type Sandbox struct {
+	// Kind is "auto", "bwrap", "landlock", "command" or "none". "auto", also if empty, is the strongest that works on
+	// the machine.
+	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto"`
+
+	// Network says who has network access: "agent", also if empty, is only the agent's process, "none" nobody, and
+	// "all" also run steps, terminals and commands of evaluators.
+	Network string `yaml:"network" enum:"agent,none,all" default:"agent"`
+
+	// AllowRead are further files and directories that everything confined may read: absolute, relative to the
+	// playbook or the test, or in the user's home with a leading ~/.
+	AllowRead []string `yaml:"allow_read" min:"1" doc:"Further files and directories that may be read."`
+
+	// Command is the wrapper of kind "command": a program and its arguments, to which what it confines is appended.
+	Command []string `yaml:"command" min:"1" doc:"With kind: command, what confines the command that follows it."`
+
+	// AllowCommands are base names of further programs that run steps may start, and agents' terminals where nothing
+	// confines them.
+	AllowCommands []string `yaml:"allow_commands" pattern:"program" doc:"Further programs that may be started."`
+
+	// UnixSockets lets everything confined connect to unix sockets, where the sandbox cannot tell those outside apart.
+	UnixSockets bool `yaml:"unix_sockets" doc:"Unix sockets, also where those outside cannot be told apart."`
+
+	// AllowUserns lets everything confined make user namespaces, with capabilities in them.
+	AllowUserns bool `yaml:"allow_userns" doc:"User namespaces, for agents that bring a sandbox of their own."`
+
+	// Require are properties, such as "files read", without which nothing is started; docs/confinement.md has all.
+	Require []string `yaml:"require" min:"1" doc:"Properties without which nothing is started."`
+}
+
 // Env says which environment variables agents and steps see besides those that every program needs.
 type Env struct {
 	// Pass are the names of variables of ours.

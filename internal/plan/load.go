@@ -91,6 +91,7 @@ func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, (*Override).decode)
 	doc.Handle(d, decodePermissionRule)
 	doc.Handle(d, (*Sandbox).decode)
+	doc.Handle(d, decodeSandbox)
 	doc.Handle(d, (*Step).decode)
 	doc.Handle(d, (*Stop).decode)
 	doc.Handle(d, (*Trials).decode)

@@ -161,10 +161,13 @@ func TestEverything(t *testing.T) {
 			Git: plan.GitTracked, Repository: true, Position: at(63, 1),
 		},
 		Sandbox: plan.Sandbox{
-			Position: at(68, 1), UnixSockets: true, AllowUserns: true, Require: []string{"files read"},
-			Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"},
-			Command:       []string{"wrap", "--"},
-			AllowCommands: []string{"tofu"},
+			Position: at(68, 1),
+			Sandbox: playbook.Sandbox{
+				UnixSockets: true, AllowUserns: true, Require: []string{"files read"},
+				Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"},
+				Command:       []string{"wrap", "--"},
+				AllowCommands: []string{"tofu"},
+			},
 		},
 		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
 		Caches: []plan.Cache{

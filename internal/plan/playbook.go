@@ -102,27 +102,10 @@ const (
 
 // Sandbox says what agents, and the code that they write, may do.
 type Sandbox struct {
-	Position doc.Position `yaml:",position"`
+	playbook.Sandbox
 
-	// Kind is the kind of sandbox, see package confine; "auto" is the strongest that works on the machine.
-	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto"`
-	// Network says who has network access: "agent" is only the agent's process, "all" also run steps, terminals and
-	// commands of evaluators.
-	Network string `yaml:"network" enum:"agent,none,all" default:"agent"`
-	// AllowRead are further files and directories that everything confined may read: absolute, relative to the
-	// playbook, or in the user's home with a leading ~/.
-	AllowRead []string `yaml:"allow_read" min:"1" doc:"Further files and directories that may be read."`
-	// Command is the wrapper of kind "command".
-	Command []string `yaml:"command" min:"1" doc:"With kind: command, what confines the command that follows it."`
-	// AllowCommands are further programs that run steps may start, and agents' terminals where nothing confines them.
-	// See [Playbook.AllowedCommands].
-	AllowCommands []string `yaml:"allow_commands" pattern:"program" doc:"Further programs that may be started."`
-	// UnixSockets lets everything confined connect to unix sockets, where the sandbox cannot tell those outside apart.
-	UnixSockets bool `yaml:"unix_sockets" doc:"Unix sockets, also where those outside cannot be told apart."`
-	// AllowUserns lets everything confined make user namespaces, with capabilities in them.
-	AllowUserns bool `yaml:"allow_userns" doc:"User namespaces, for agents that bring a sandbox of their own."`
-	// Require are properties, see package confine, without which nothing is started.
-	Require []string `yaml:"require" min:"1" doc:"Properties without which nothing is started."`
+	// Position is where the key stands.
+	Position doc.Position
 }
 
 // ReadPath returns the path that an entry of `sandbox.allow_read` means, in a playbook in dir.
@@ -138,6 +121,11 @@ func ReadPath(dir, name string) (string, error) {
 }
 
 func (s *Sandbox) decode(n *doc.Node) {
+	s.Position = n.Position()
+	decodeSandbox(&s.Sandbox, n)
+}
+
+func decodeSandbox(s *playbook.Sandbox, n *doc.Node) {
 	n.Decode(s)
 	switch {
 	case n.Kind() != doc.Map: // reported

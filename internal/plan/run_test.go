@@ -92,7 +92,21 @@ func TestRunCheck(t *testing.T) {
 			},
 			MCP: []playbook.MCPServer{{Name: "stock", Command: []string{"stock", "--all"}}},
 			Env: playbook.Env{Pass: []string{"LANG"}},
+			Sandbox: playbook.Sandbox{
+				Kind: "command", Command: []string{"wrap"}, Network: "none", AllowRead: []string{"~/.cargo"},
+				AllowCommands: []string{"tofu"}, UnixSockets: true, AllowUserns: true, Require: []string{"files read"},
+			},
 		}, ""},
+		{
+			"unknown property",
+			plan.Run{Agent: fake, Sandbox: playbook.Sandbox{Require: []string{"file reads"}}},
+			`sandbox.require[0]: unknown property "file reads"`,
+		},
+		{
+			"no command of a sandbox",
+			plan.Run{Agent: fake, Sandbox: playbook.Sandbox{Kind: "command"}},
+			"sandbox.kind: a sandbox of kind command needs a `command`",
+		},
 		{"no agent", plan.Run{}, "`agent.kind` is required"},
 		{
 			"unknown kind",

@@ -34,7 +34,10 @@ func Schema(kinds Kinds) []byte {
 	doc.Refine[Override](&schemas, func(s *doc.Schema) { refineOverride(s, &schemas) })
 	doc.Refine[playbook.PermissionRule](&schemas, refinePermissionRule)
 	doc.Refine[Playbook](&schemas, refinePlaybook)
-	doc.Refine[Sandbox](&schemas, func(s *doc.Schema) { s.Properties["require"].Items.Enum = properties() })
+	doc.Refine[Sandbox](&schemas, func(s *doc.Schema) {
+		*s = *schemas.Of(reflect.TypeFor[playbook.Sandbox]())
+		s.Properties["require"].Items.Enum = properties()
+	})
 	doc.Refine[playbook.Size](&schemas, func(s *doc.Schema) { s.Pattern = playbook.SizePattern })
 	doc.Refine[Step](&schemas, refineStep)
 	doc.Refine[Stop](&schemas, func(s *doc.Schema) { s.Enum = result.Stops() })

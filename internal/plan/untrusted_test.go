@@ -124,7 +124,7 @@ func TestUntrustedKnowsAll(t *testing.T) {
 			assert.True(t, found, "%s: is %s harmless in an untrusted playbook?", name, key)
 		}
 	}
-	known("Sandbox", reflect.TypeFor[plan.Sandbox](), "sandbox.")
+	known("Sandbox", reflect.TypeFor[playbook.Sandbox](), "sandbox.")
 	known("Limits", reflect.TypeFor[playbook.Limits](), "limits.")
 	known("Env", reflect.TypeFor[playbook.Env](), "env.")
 	known("Env", reflect.TypeFor[playbook.Env](), "variants.*.env.")

@@ -265,6 +265,7 @@ type Run struct {
 	Permissions playbook.Permissions `yaml:"permissions"`
 	MCP         []playbook.MCPServer `yaml:"mcp"`
 	Env         playbook.Env         `yaml:"env"`
+	Sandbox     playbook.Sandbox     `yaml:"sandbox"`
 }
 
 // Check returns what a playbook with these keys would be refused for, each error with the path of its key.
