@@ -43,7 +43,9 @@ func TestAgreementsCheck(t *testing.T) {
 			"mend the judge, or write `required: false`",
 		},
 		{
-			"all say yes", Agreement{Digest: "d", Units: 60}, "d", "f",
+			"all say yes",
+			Agreement{Digest: "d", Units: 60},
+			"d", "f",
 			"60 labels do not tell whether the judge agrees with people", label,
 		},
 		{
