@@ -251,11 +251,10 @@ func (t *Template) Each(ctx context.Context, all bool, f func(content []byte)) (
 
 // Holds reports whether there is something at a path of a loaded template, or below it.
 func (t *Template) Holds(p string) bool {
-	i, found := t.base.search(p)
-	if found {
+	if _, found := t.base.search(p); found {
 		return true
 	}
-	i, _ = t.base.search(p + "/")
+	i, _ := t.base.search(p + "/")
 	return i < len(t.base.Entries) && strings.HasPrefix(t.base.Entries[i].Path, p+"/")
 }
 
