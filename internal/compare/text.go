@@ -49,10 +49,15 @@ func (c *Comparison) Text() string {
 			counted(arm.Trials, "trial"), arm.more())
 	}
 	line("")
-	line("difference  %s points [%s to %s]%s", signed(c.Delta), signed(c.Interval[0]), signed(c.Interval[1]), pValue(c))
-	if c.Bounds != nil {
-		line("  had all missing trials passed, or failed: %s to %s points", signed(c.Bounds[0]), signed(c.Bounds[1]))
+	if c.Verdict == Invalid { // the rest would read as if it were known
+		if c.Bounds != nil {
+			line("difference  had all missing trials passed, or failed: %s to %s points", signed(c.Bounds[0]),
+				signed(c.Bounds[1]))
+		}
+		c.lists(line)
+		return b.String()
 	}
+	line("difference  %s points [%s to %s]%s", signed(c.Delta), signed(c.Interval[0]), signed(c.Interval[1]), pValue(c))
 	if math.IsNaN(float64(c.MDE)) {
 		line("  no drop would be seen in four of five times with %s", counted(c.Pairs, "case"))
 	} else {

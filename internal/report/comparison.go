@@ -148,7 +148,7 @@ func comparisonPart(b *bytes.Buffer, c *compare.Comparison, gate compare.Gate) {
 			text(arm.Name), text(arm.rate()), arm.Trials)
 	}
 	b.WriteString("</div>\n")
-	if c.Pairs > 0 {
+	if c.Pairs > 0 && c.Verdict != compare.Invalid {
 		b.WriteString("<table>\n<thead><tr><th>case</th><th>base</th><th>head</th>" +
 			"<th>difference, with its interval</th></tr></thead>\n<tbody>\n")
 		forest(b, string(c.Verdict), "all cases", c.Base.Rate, c.Head.Rate, c.Delta, c.Interval, "")
