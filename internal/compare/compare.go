@@ -46,7 +46,7 @@ type Comparison struct {
 	Adjusted *Number `json:"p_adjusted,omitempty"`
 	Margin   float64 `json:"margin"`
 	Alpha    float64 `json:"alpha"`
-	// MDE is the smallest drop that this design sees with a power of 80 %.
+	// MDE is the smallest drop that this design sees with a power of 80 %, null if none is or nothing is known.
 	MDE Number `json:"mde"`
 	// Unseen is the largest drop that was not refused.
 	Unseen Number `json:"unseen"`
@@ -431,7 +431,7 @@ func (c Case) evaluator(name string) stats.Count {
 // design says what the design can see, and for an inconclusive comparison what would decide it.
 func (c *Comparison) design(known []pair, d Decision) {
 	c.MDE = Number(math.NaN())
-	if len(known) == 0 {
+	if len(known) == 0 || c.Verdict == Invalid {
 		return
 	}
 	var rates []float64
