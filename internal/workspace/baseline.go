@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -294,24 +293,4 @@ func (b Baseline) read(e Entry) ([]byte, error) {
 		err = fmt.Errorf("its original in %s has changed since", b.template.src.Dir)
 	}
 	return data, err
-}
-
-// read returns the content of a file of the template.
-func (t *Template) read(e Entry) ([]byte, error) {
-	if t == nil {
-		return nil, os.ErrNotExist
-	}
-	if t.inMemory {
-		i, ok := t.byPath[e.Path]
-		if !ok {
-			return nil, os.ErrNotExist
-		}
-		return t.files[i].data, nil
-	}
-	tr, err := openTree(context.Background(), t.src.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer tr.close()
-	return tr.readText(e)
 }

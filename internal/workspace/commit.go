@@ -106,7 +106,7 @@ func (t *Template) loadCommit(ctx context.Context) error {
 		f.Entry = Entry{
 			Path: e.Path, Kind: File, Exec: e.Kind == git.Program, Size: int64(len(data)), Digest: digest(data),
 		}
-		f.data = data
+		f.data, f.held = data, true
 		return nil
 	})
 	t.loaded, t.inMemory = true, true

@@ -36,7 +36,7 @@ func compareWithDirectory(t *testing.T, r *rand.Rand) {
 	require.NoError(t, err)
 	if r.IntN(2) == 0 { // as if it were too large
 		for i := range tmpl.files {
-			tmpl.files[i].data = nil
+			tmpl.files[i].data, tmpl.files[i].held = nil, false
 		}
 		tmpl.inMemory = false
 	}
@@ -204,7 +204,7 @@ func TestOverlayIsAFileSystem(t *testing.T) {
 
 // TestOverlayTellsOfAnotherTemplate holds that what a workspace was made of is not something else by now.
 func TestOverlayTellsOfAnotherTemplate(t *testing.T) {
-	dir := writeTree(t, map[string]string{"a": "old", "pad": strings.Repeat("x", maxInMemory)})
+	dir := writeTree(t, map[string]string{"a": "old", "0": strings.Repeat("x", maxInMemory)})
 	tmpl, err := Load(t.Context(), Source{Dir: dir})
 	require.NoError(t, err)
 	o, _, err := tmpl.Overlay(nil)

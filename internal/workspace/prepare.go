@@ -196,7 +196,7 @@ func (t *Template) copyFile(tr, to *tree, f *sourceFile) error {
 		return err
 	}
 	name := path.Base(f.Path)
-	if t.inMemory {
+	if f.held {
 		return writeFile(dst.OpenFile, name, f.data, f.Exec)
 	}
 	in, reason, err := t.open(tr, f.Path)

@@ -307,11 +307,11 @@ func TestTemplateHoldsItsSource(t *testing.T) {
 	}{
 		{name: "small", size: 10, want: "old"},
 		{name: "as large as may be", size: maxInMemory - 3, want: "old"},
-		{name: "too large", size: maxInMemory - 2, want: "new"},
+		{name: "no room for it", size: maxInMemory - 2, want: "new"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := writeTree(t, map[string]string{"a": "old", "pad": strings.Repeat("x", tt.size)})
+			dir := writeTree(t, map[string]string{"a": "old", "0": strings.Repeat("x", tt.size)})
 			tmpl, err := Load(t.Context(), Source{Dir: dir})
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("new"), 0o644))
