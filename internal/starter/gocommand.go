@@ -2,6 +2,7 @@ package starter
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,23 +17,53 @@ import (
 // goTimeout is for a download of all modules over a slow line.
 const goTimeout = 10 * time.Minute
 
-// get has modfile require a package; one of ours of the version that go.mod has, else of the one that s wants.
-func (s Starter) get(ctx context.Context, modfile string, args ...string) error {
-	if pkg := &args[len(args)-1]; !strings.Contains(*pkg, "@") {
-		version, err := s.goCommand(ctx, "list", "-m", "-f", "{{if not .Replace}}{{.Version}}{{end}}", own)
-		if err != nil { // go.mod does not name it
-			version = s.Version
-		}
-		if version = strings.TrimSpace(version); version != "" {
-			*pkg += "@" + version
-		}
+// advice is for what the go command refuses.
+const advice = "mend what go says, then: sdd-eval init"
+
+// get has go.mod require a package of ours: of the version that go.mod has, else of the one that s wants.
+func (s Starter) get(ctx context.Context, pkg string) error {
+	version, err := s.goCommand(ctx, "list", "-m", "-f", "{{.Version}}", own)
+	if err != nil { // go.mod does not name it
+		version = s.Version
 	}
-	if _, err := s.goCommand(ctx, append([]string{"get"}, args...)...); err != nil {
-		return fault.Advise(err, "mend what go says, then: sdd-eval init; a copy of sdd-eval on this machine serves "+
-			"by: go mod edit -replace "+own+"=DIR")
+	if version = strings.TrimSpace(version); version != "" {
+		pkg += "@" + version
 	}
-	s.Wrote(modfile)
+	if _, err := s.goCommand(ctx, "get", pkg); err != nil {
+		return fault.Advise(err, advice+"; a copy of sdd-eval on this machine serves by: go mod edit -replace "+
+			own+"=DIR")
+	}
 	return nil
+}
+
+// load has go.mod require what packages import, by arguments of go list. It takes the copy that go.mod replaces this
+// module by, where get would look for versions, which nobody may serve.
+func (s Starter) load(ctx context.Context, args ...string) error {
+	line := append([]string{"list", "-mod=mod", "-buildvcs=false", "-deps"}, args...)
+	if _, err := s.goCommand(ctx, line...); err != nil {
+		return fault.Advise(err, advice)
+	}
+	return nil
+}
+
+// replaced reports whether go.mod replaces this module.
+func (s Starter) replaced(ctx context.Context) (bool, error) {
+	text, err := s.goCommand(ctx, "mod", "edit", "-json")
+	if err != nil {
+		return false, err
+	}
+	var gomod struct {
+		Replace []struct{ Old struct{ Path string } }
+	}
+	if err := json.Unmarshal([]byte(text), &gomod); err != nil {
+		return false, fmt.Errorf("go mod edit -json: %w", err)
+	}
+	for _, r := range gomod.Replace {
+		if r.Old.Path == own {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // goCommand runs the go command in the module, and returns what it printed.

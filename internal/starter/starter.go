@@ -72,7 +72,12 @@ func (s Starter) Write(ctx context.Context) error {
 				"or sdd-eval init --name NAME, for a playbook in a directory of its own")
 		}
 	}
-	if err := s.require(ctx); err != nil {
+	begun := s.Begun()
+	replaced, err := s.replaced(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.require(ctx, replaced); err != nil {
 		return err
 	}
 	for _, f := range missing {
@@ -80,6 +85,11 @@ func (s Starter) Write(ctx context.Context) error {
 			return err
 		}
 		s.Wrote(f.name)
+	}
+	if replaced && !begun {
+		if err := s.load(ctx, "-test", "./evals"); err != nil {
+			return err
+		}
 	}
 	return s.tellGit()
 }
@@ -142,36 +152,67 @@ func (s Starter) tellGit() error {
 }
 
 const (
-	own = "github.com/sdd-eval/sdd-eval"
-	// gotestsum makes junit.xml in CI; the version is that of our own go.mod.
-	gotestsum = "gotest.tools/gotestsum@v1.13.0"
+	own       = "github.com/sdd-eval/sdd-eval"
+	imported  = own + "/evaltest" // by the test
+	command   = own + "/cmd/sdd-eval"
+	gotestsum = "gotest.tools/gotestsum" // makes junit.xml in CI
+	// gotestsumVersion is that of our own go.mod.
+	gotestsumVersion = "v1.13.0"
 )
 
 // require has go.mod name this module and, for CI, tools.mod its tools, unless they do. What only the tools need stays
 // out of go.mod.
-func (s Starter) require(ctx context.Context) error {
-	if _, err := s.goCommand(ctx, "list", "-deps", own+"/evaltest"); err != nil {
-		if err := s.get(ctx, "go.mod", own+"/evaltest"); err != nil {
+func (s Starter) require(ctx context.Context, replaced bool) error {
+	if _, err := s.goCommand(ctx, "list", "-deps", imported); err != nil {
+		var err error
+		if replaced {
+			err = s.load(ctx, imported)
+		} else {
+			err = s.get(ctx, imported)
+		}
+		if err != nil {
 			return err
 		}
+		s.Wrote("go.mod")
 	}
 	if s.CI == "" {
 		return nil
 	}
+	return s.requireTools(ctx, "tools.mod")
+}
+
+// requireTools names versions, since go would look for the newest even behind a replace.
+func (s Starter) requireTools(ctx context.Context, modfile string) error {
 	if err := s.copyMod(); err != nil {
 		return err
 	}
-	const modfile = "tools.mod"
-	tools, err := s.goCommand(ctx, "list", "-modfile="+modfile, "tool")
-	for _, tool := range []string{own + "/cmd/sdd-eval", gotestsum} {
-		name, _, _ := strings.Cut(tool, "@")
-		if err == nil && slices.Contains(strings.Fields(tools), name) {
-			continue
-		}
-		if err := s.get(ctx, modfile, "-modfile="+modfile, "-tool", tool); err != nil {
+	deps := []string{"list", "-modfile=" + modfile, "-deps", "tool"}
+	listed, err := s.goCommand(ctx, deps...)
+	if err != nil { // none, or not all of what they need
+		listed = ""
+	}
+	there := strings.Fields(listed)
+	edit := []string{"mod", "edit"}
+	if !slices.Contains(there, command) {
+		version, err := s.goCommand(ctx, "list", "-m", "-f", "{{.Version}}", own)
+		if err != nil {
 			return err
 		}
+		edit = append(edit, "-tool="+command, "-require="+own+"@"+strings.TrimSpace(version))
 	}
+	if !slices.Contains(there, gotestsum) {
+		edit = append(edit, "-tool="+gotestsum, "-require="+gotestsum+"@"+gotestsumVersion)
+	}
+	if len(edit) == 2 {
+		return nil
+	}
+	if _, err := s.goCommand(ctx, append(edit, modfile)...); err != nil {
+		return err
+	}
+	if _, err := s.goCommand(ctx, slices.Insert(deps, 1, "-mod=mod")...); err != nil {
+		return fault.Advise(err, advice+" --ci "+s.CI)
+	}
+	s.Wrote(modfile)
 	return nil
 }
 
