@@ -332,7 +332,11 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 			t.Helper()
 			var ended skips
 			for _, v := range planned.Variants(c) {
-				ended.run(t, v.ID, func(t *testing.T) {
+				counts := &ended.others
+				if v.Reference {
+					counts = &ended.references
+				}
+				ended.runAs(t, v.ID, counts, func(t *testing.T) {
 					t.Helper()
 					h.variant(t, run, planned.Trials(c.ID, v.ID))
 				})

@@ -199,8 +199,8 @@ func (r *running) unit(t *testing.T, u plan.Unit) (_ result.Unit, did string) {
 	delete(r.units, id)
 	if p.result == nil {
 		return result.Unit{
-			ID: id, Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Outcome: result.Error,
-			Reason: "the unit was not run: " + r.why().Error(),
+			ID: id, Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Reference: u.Variant.Reference,
+			Outcome: result.Error, Reason: "the unit was not run: " + r.why().Error(),
 		}, amount(nil)
 	}
 	return *p.result, p.did

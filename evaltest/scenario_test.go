@@ -81,6 +81,19 @@ var scenarios = []scenario{
 		breaks: func(m module) { m.replace("evals/greet.yaml", "{path: greeting.txt}}}", "{path: welcome.txt}}}") },
 	},
 	{
+		name: "reference-fails", reason: "what is there to be compared with decides nothing, and does not look green",
+		green: true, env: []string{"EVALTEST_MODE=live"}, args: []string{"-test.v"},
+		breaks: func(m module) { m.without(`{"repeat": true, "turns": [{"actions": [{"say": {"text": "No."}}]}]}`) },
+	},
+	{
+		name: "reference-errors", reason: "nothing is known of what it was to be compared with",
+		env: []string{"EVALTEST_MODE=live"}, breaks: func(m module) { m.without(`{"faults": {"exit": 3}}`) },
+	},
+	{
+		name: "reference-alone", reason: "nothing could fail",
+		breaks: func(m module) { m.replace("evals/greet.yaml", "agent: {", "reference: true\n    agent: {") },
+	},
+	{
 		name: "file-expectation-fails", reason: "the workspace holds something else",
 		breaks: func(m module) { m.replace("evals/greet.yaml", "contains: Hello", "contains: Goodbye") },
 	},
@@ -271,6 +284,14 @@ func TestScenarios(t *testing.T) {
 			require.Equal(t, before, s.cassettes(), "a run that is red, or that replays, writes no cassette")
 		})
 	}
+}
+
+// without adds a variant to compare with, whose agent follows a script.
+func (m module) without(script string) {
+	m.write("scripts/without.json", script)
+	m.replace("evals/greet.yaml", "[fake]", "[without, fake]")
+	m.replace("evals/greet.yaml", "  fake:\n", "  without:\n    reference: true\n"+
+		"    agent: {kind: fake-acp, args: [../scripts/without.json]}\n  fake:\n")
 }
 
 // cassettes returns the module's cassettes by path.

@@ -29,7 +29,7 @@ func (h *harness) variant(t *testing.T, run *running, units []plan.Unit) {
 	}
 	v.attributes(t)
 	for _, e := range v.Evaluators {
-		if e.Outcome == result.Reported {
+		if e.Outcome == result.Reported || v.Reference && e.Outcome != result.Error {
 			v.reported(t, e)
 			continue
 		}
@@ -65,6 +65,9 @@ func (v verdict) attributes(t *testing.T) {
 	if v.Score != nil {
 		door.Of(t).Attr("score", result.FormatScore(*v.Score))
 	}
+	if v.Reference {
+		door.Of(t).Attr("reference", "decides nothing")
+	}
 }
 
 // evaluator reports one evaluator over all trials.
@@ -88,16 +91,19 @@ func (v verdict) evaluator(t *testing.T, e result.Evaluator) {
 	}
 }
 
-// reported tells the score of an evaluator that decides nothing. It gets no subtest: that would count as a test that
-// passed, whatever the score.
+// reported tells the score of an evaluator that decides nothing, or what it says of a reference. It gets no subtest:
+// that would count as a test that passed, whatever the score.
 func (v verdict) reported(t *testing.T, e result.Evaluator) {
 	t.Helper()
-	score := ""
+	says, score := "REPORTED", ""
+	if e.Outcome != result.Reported {
+		says = "REFERENCE " + strings.ToUpper(string(e.Outcome)) + v.fraction(e.Count)
+	}
 	if e.Score != nil {
 		score = " " + result.FormatScore(*e.Score)
 	}
 	door.Of(t).Attr("reported", e.Name+score)
-	door.Of(t).Logf("%s/%s: REPORTED%s%s", v.id, e.Name, score, v.found(e, result.Pass, result.Skip))
+	door.Of(t).Logf("%s/%s: %s%s%s", v.id, e.Name, says, score, v.found(e, result.Pass, result.Skip))
 }
 
 // whole reports what the evaluators' subtests do not: errors, failed steps, and too few trials that passed as a whole.
@@ -118,6 +124,15 @@ func (v verdict) whole(t *testing.T) {
 		}
 	}
 	door.Of(t).Attr("outcome", string(v.Whole))
+	if v.Counts() == result.Reported {
+		if len(bad) > 0 {
+			bad = append(bad, v.reproduce(t))
+		}
+		head := fmt.Sprintf("%s: REFERENCE %s%s: it is there to be compared with, and decides nothing", v.id,
+			strings.ToUpper(string(v.Outcome)), v.fraction(v.Count))
+		door.Of(t).Log(strings.Join(append([]string{head}, bad...), "\n"))
+		return
+	}
 	switch v.Whole {
 	case result.Pass:
 		door.Of(t).Log(v.passText())
@@ -140,12 +155,18 @@ func (v verdict) fraction(c result.Count) string {
 	return fmt.Sprintf(" %d/%d trials, need %d", c[result.Pass], len(v.Units), v.Need)
 }
 
-// skips counts the subtests of a test, so that one whose subtests were all skipped is skipped itself: nothing was
-// judged, and a test that passes would say that something was.
-type skips struct{ skipped, others int }
+// skips counts the subtests of a test, so that one in which nothing was decided is skipped itself: its subtests were
+// all skipped, or of references. A test that passes would say that something was.
+type skips struct{ skipped, references, others int }
 
 // run runs f as a subtest.
 func (s *skips) run(t *testing.T, name string, f func(*testing.T)) {
+	t.Helper()
+	s.runAs(t, name, &s.others, f)
+}
+
+// runAs is run that counts a subtest which is not skipped as what it is.
+func (s *skips) runAs(t *testing.T, name string, counts *int, f func(*testing.T)) {
 	t.Helper()
 	t.Run(door.Name(name), func(t *testing.T) {
 		t.Helper()
@@ -153,19 +174,23 @@ func (s *skips) run(t *testing.T, name string, f func(*testing.T)) {
 			if t.Skipped() {
 				s.skipped++
 			} else {
-				s.others++
+				*counts++
 			}
 		}()
 		f(t)
 	})
 }
 
-// judge skips the test, and so ends it, if there is nothing that was judged.
+// judge skips the test, and so ends it, if nothing was decided.
 func (s *skips) judge(t *testing.T) {
 	t.Helper()
-	if s.skipped > 0 && s.others == 0 {
+	why := "nothing was judged: all of it was skipped"
+	if s.references > 0 {
+		why = "nothing was decided: only variants ran that are a reference"
+	}
+	if s.skipped+s.references > 0 && s.others == 0 {
 		door.Of(t).Attr("outcome", string(result.Skip))
-		door.Of(t).Skip("nothing was judged: all of it was skipped")
+		door.Of(t).Skip(why)
 	}
 }
 

@@ -59,7 +59,7 @@ func (a *App) former(root string, o runOptions, id string) (former, error) {
 	counts := make(tally)
 	for _, c := range m.Judge(units, jobs).Cases {
 		counts[c.Outcome]++
-		f.bad = f.bad || c.Outcome == result.Fail || c.Outcome == result.Error
+		f.bad = f.bad || c.Counts() == result.Fail || c.Counts() == result.Error
 		if has(o.only, string(c.Outcome)) {
 			f.results[[2]string{c.Units[0].Case, c.Units[0].Variant}] = true
 		}

@@ -46,7 +46,11 @@ func summarise(w io.Writer, rep *report.Report, columns int, why bool) {
 
 // reason returns lines about a reason: how often it was said and where, what it says, of what.
 func reason(r report.Reason) []string {
-	head := strings.Join(listed(fmt.Sprintf("%5d × %s", len(r.Of), r.Outcome), r.Check, r.Position), "  ")
+	decides := ""
+	if r.Reference {
+		decides = "of references, decides nothing"
+	}
+	head := strings.Join(listed(fmt.Sprintf("%5d × %s", len(r.Of), r.Outcome), r.Check, r.Position, decides), "  ")
 	of := strings.Join(r.Of[:min(len(r.Of), shownResults)], ", ")
 	if more := len(r.Of) - shownResults; more > 0 {
 		of += fmt.Sprintf(" and %d more", more)

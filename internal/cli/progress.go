@@ -83,7 +83,7 @@ func (p *progress) known(units []result.Unit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, u := range units {
-		p.ended[u.Outcome]++
+		p.ended[ended(u)]++
 		p.pace.add(u)
 		p.spent.add(u)
 	}
@@ -115,12 +115,15 @@ func (p *progress) end(u result.Unit) {
 	if i := p.index(u.ID); i >= 0 {
 		p.running = slices.Delete(p.running, i, i+1)
 	}
-	p.ended[u.Outcome]++
+	p.ended[ended(u)]++
 	p.pace.add(u)
 	p.spent.add(u)
 	took := seconds(u.Duration)
 	if u.Stop != "" {
 		took += ", stop: " + printable(u.Stop)
+	}
+	if ended(u) == referenceFail {
+		took += "; of a reference, decides nothing"
 	}
 	line := fmt.Sprintf("%s %s (%s)", p.colored(u.Outcome), printable(u.ID), took)
 	reason, more, _ := strings.Cut(u.Reason, "\n")
@@ -332,8 +335,20 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// notRun stands for the outcome of units that have none yet.
-const notRun result.Outcome = "not run"
+const (
+	// notRun stands for the outcome of units that have none yet.
+	notRun result.Outcome = "not run"
+	// referenceFail is the outcome of a unit that failed and is of a variant to compare with: it decides nothing.
+	referenceFail result.Outcome = "fail of a reference"
+)
+
+// ended returns the outcome by which a unit is counted.
+func ended(u result.Unit) result.Outcome {
+	if u.Reference && u.Outcome == result.Fail {
+		return referenceFail
+	}
+	return u.Outcome
+}
 
 // tally counts units by outcome.
 type tally map[result.Outcome]int
@@ -351,6 +366,7 @@ func (t tally) words(leaveOut ...result.Outcome) []string {
 	}{
 		{result.Fail, "failed", "failed"},
 		{result.Error, "error", "errors"},
+		{referenceFail, "reference failed", "references failed"},
 		{result.Pass, "passed", "passed"},
 		{result.Completed, "completed", "completed"},
 		{result.Skip, "skipped", "skipped"},
@@ -391,7 +407,7 @@ func notAsked(units []result.Unit) string {
 func tallyOf(units []result.Unit, listed int) tally {
 	t := make(tally)
 	for _, u := range units {
-		t[u.Outcome]++
+		t[ended(u)]++
 	}
 	return t.of(listed)
 }

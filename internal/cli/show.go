@@ -215,6 +215,9 @@ func (s runPage) units(units []result.Unit, ids []string) {
 func (s runPage) unit(u result.Unit, all bool) {
 	fmt.Fprintf(s.w, "\n%-9s %s  %s\n", u.Outcome, u.ID, seconds(u.Duration))
 	s.line("", u.Reason)
+	if u.Reference {
+		s.line("reference: ", "the variant is there to be compared with, and decides nothing")
+	}
 	s.line("stop: ", u.Stop)
 	s.line("mode: ", strings.Join(u.Modes, ", then "))
 	s.line("next: ", u.Next)

@@ -37,7 +37,8 @@ func (r *Runner) blocked(needs []string) string {
 	return ""
 }
 
-// passed reports whether a job has. A matrix job has if enough trials of each of its cases and variants have.
+// passed reports whether a job has. A matrix job has if enough trials of each of its cases and variants have; of a
+// variant that is a reference, failing is as good.
 func (r *Runner) passed(j plan.Job) bool {
 	if j.Strategy == nil {
 		return slices.Contains(r.progress.jobs, j.ID)
@@ -97,7 +98,7 @@ func (r *Runner) noteJob(id string, o result.Outcome) {
 
 // noteUnit remembers how a unit ended.
 func (r *Runner) noteUnit(u plan.Unit, o result.Outcome) {
-	if o != result.Pass && o != result.Completed {
+	if o != result.Pass && o != result.Completed && !(o == result.Fail && u.Variant.Reference) {
 		return
 	}
 	r.progress.mu.Lock()

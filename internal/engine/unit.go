@@ -77,7 +77,7 @@ func newUnit(u plan.Unit, start time.Time, attempts []string) result.Unit {
 	}
 	return result.Unit{
 		ID: u.ID(), Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Started: start.UTC(), Attempts: attempts,
-		Ending: ending,
+		Reference: u.Variant.Reference, Ending: ending,
 	}
 }
 

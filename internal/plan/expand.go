@@ -15,7 +15,7 @@ import (
 var added = []string{"workspace.add", "skills", "mcp", "env.pass"}
 
 // notInherited are the keys of a base that hold for it alone.
-var notInherited = []string{"base"}
+var notInherited = []string{"base", "reference"}
 
 // expand returns a playbook or an eval file in which each variant has the keys of its base.
 func expand(root *doc.Node) *doc.Node {

@@ -248,6 +248,21 @@ func (c checker) armed(runs func(Variant) bool, prepares func(Variant) bool) {
 		}
 		return n.Get("agent") == nil
 	})
+	c.deciding(runs)
+}
+
+// deciding checks that each case that runs has a variant that can fail it.
+func (c checker) deciding(runs func(Variant) bool) {
+	for _, x := range c.p.allCases() {
+		asked := slices.DeleteFunc(slices.Clone(c.p.Variants),
+			func(v Variant) bool { return !runs(v) || !x.asks(v.ID) })
+		if len(asked) == 0 || slices.ContainsFunc(asked, func(v Variant) bool { return !v.Reference }) {
+			continue
+		}
+		c.root.Get("variants").Get(asked[0].ID).Errorf("", "case %q runs only with variants that are a "+
+			"`reference`, so it could not fail: run it with the variant, too, that these are compared with", x.ID)
+		return
+	}
 }
 
 // isBase reports whether a variant is the base of another.

@@ -30,6 +30,9 @@ type Variant struct {
 	// Base is the variant whose keys it has, too; those that it states itself come first.
 	Base string `yaml:"base" min:"1" doc:"The variant from which this one differs in what it states."`
 
+	// Reference says that the variant is there to be compared with: what it fails decides nothing. Its errors do.
+	Reference bool `yaml:"reference" doc:"Whether to only compare with it: its fails decide nothing; default: false."`
+
 	// Overlay is what the variant adds to the workspace, the prompts, the tool servers and the environment.
 	Overlay playbook.Overlay `yaml:",inline"`
 

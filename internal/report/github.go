@@ -64,7 +64,7 @@ func (rep *Report) annotations() []annotation {
 		list = append(list, annotation{title: rep.Run.Name + ": " + words(f.Outcome), text: f.Reason})
 	}
 	for _, f := range rep.flaws() {
-		if f.outcome.Bad() {
+		if f.outcome.Bad() && !f.decidesNothing() {
 			list = append(list, annotation{position(f.findings), f.title(rep.Run.Name), f.text()})
 		}
 	}

@@ -171,11 +171,18 @@ func (rep *Report) index() index {
 		x.Task = &rep.Cases[0]
 	}
 	for i, r := range rep.Results {
-		x.Results[i] = indexResult{r.Case, r.Variant, r.Outcome, r.Passed, r.Trials, r.NotRun}
+		x.Results[i] = indexResult{
+			r.Case, r.Variant, pageOutcome(r.Reference, r.Outcome), r.Passed, r.Trials, r.NotRun,
+		}
+	}
+	references := make(map[string]bool)
+	for _, v := range rep.Variants {
+		references[v.ID] = v.Reference
 	}
 	known := make(map[string]int)
 	for i, u := range rep.Units {
 		x.Units[i] = row(u)
+		x.Units[i].Outcome = pageOutcome(references[u.Variant], u.Outcome)
 		for _, text := range reasons(u) {
 			n, ok := known[text]
 			if !ok {
@@ -187,6 +194,14 @@ func (rep *Report) index() index {
 		}
 	}
 	return x
+}
+
+// pageOutcome returns an outcome as the page calls it: a failure of a reference has a name of its own there.
+func pageOutcome(reference bool, o result.Outcome) result.Outcome {
+	if reference && o == result.Fail {
+		return "reference_fail"
+	}
+	return o
 }
 
 func row(u Unit) indexUnit {

@@ -62,9 +62,9 @@ type junitMessage struct {
 
 // JUnit returns report.junit.xml. It has a test suite for each variant, with a test case for each case and one for each
 // of its evaluators, over all trials by the same rule as under go test. A case that was not judged is skipped, not
-// passed. A case that was not run is an error. If the run has not all units of the playbook, the test case "selection",
-// which is skipped, says so. If the run as a whole has problems or is not finished, there is also a test case "run",
-// which is an error.
+// passed; so is what a reference passed or failed. A case that was not run is an error. If the run has not all units of
+// the playbook, the test case "selection", which is skipped, says so. If the run as a whole has problems or is not
+// finished, there is also a test case "run", which is an error.
 func (rep *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: visible(rep.Run.Name)}
 	var took time.Duration
@@ -148,6 +148,7 @@ func junitCases(run Run, r Result, took time.Duration) []junitCase {
 		c.Properties.List = append(c.Properties.List, junitProperty{"stop", visible(r.Stops)})
 	}
 	c.end(r.whole, wholeText(r), r.Findings, r.Trials)
+	c.compared(r, r.whole)
 	cases := []junitCase{c}
 	for _, check := range r.Checks {
 		c := junitCase{Class: class, Name: visible(r.Case + "/" + check.Name), Time: seconds(0)}
@@ -158,6 +159,7 @@ func junitCases(run Run, r Result, took time.Duration) []junitCase {
 			head = fmt.Sprintf("%d/%d trials, need %d", check.Passed, r.Trials, r.Need)
 		}
 		c.end(check.Outcome, head, check.Findings, r.Trials)
+		c.compared(r, check.Outcome)
 		cases = append(cases, c)
 	}
 	return cases
@@ -214,6 +216,19 @@ func (c *junitCase) end(o result.Outcome, head string, list []Finding, trials in
 		m.Type = "error"
 		c.Error = m
 	}
+}
+
+// compared makes the case one that decides nothing, if it passed or failed and is of a reference.
+func (c *junitCase) compared(r Result, o result.Outcome) {
+	if !r.Reference || o != result.Pass && o != result.Fail {
+		return
+	}
+	m := &junitMessage{Message: "reference, which decides nothing: " + words(o)}
+	if f := c.Failure; f != nil {
+		m.Text = f.Text
+		m.Message = strings.TrimSuffix(m.Message+": "+f.Message, ": ")
+	}
+	c.Failure, c.Skipped = nil, m
 }
 
 // findingsText lists findings for people: the details first, then the position and the reason.
@@ -290,6 +305,9 @@ func properties(run Run, v Variant) []junitProperty {
 		if p.Value != "" {
 			list = append(list, p)
 		}
+	}
+	if v.Reference {
+		list = append(list, junitProperty{"reference", "true"})
 	}
 	list = number(list, "score", v.Score)
 	list = number(list, "human_score", v.Human.Score)

@@ -122,11 +122,15 @@ func (s source) report() (*Report, error) {
 	}
 	verdict := m.Judge(s.units, s.jobs)
 	rep.Outcome, rep.Run.Problems = verdict.Outcome, verdict.Problems
-	var results, jobs Counts
+	var results, references, jobs Counts
 	rep.Results = make([]Result, len(verdict.Cases))
 	for i, t := range verdict.Cases {
 		rep.Results[i] = resultOf(t)
-		results.add(t.Outcome)
+		if t.Counts() == result.Reported {
+			references.add(t.Outcome)
+		} else {
+			results.add(t.Outcome)
+		}
 	}
 	for _, j := range verdict.Jobs {
 		rep.Jobs = append(rep.Jobs, jobOf(j))
@@ -135,7 +139,7 @@ func (s source) report() (*Report, error) {
 	for _, v := range m.Variants {
 		rep.Variants = append(rep.Variants, s.variant(v, rep))
 	}
-	rep.Headline = headline(rep, results, jobs)
+	rep.Headline = headline(rep, results, references, jobs)
 	rep.Notes = []string{}
 	for _, p := range rep.Run.Problems {
 		rep.Notes = append(rep.Notes, "problem of the run as a whole: "+p)
@@ -203,8 +207,8 @@ func jobOf(j result.Job) Job {
 
 func (s source) variant(m rundir.Variant, rep *Report) Variant {
 	v := Variant{
-		ID: m.ID, Style: m.Style, Kind: m.Kind, Preset: m.Preset, Model: m.Model, Mode: m.Mode, Command: m.Command,
-		Args: m.Args, Env: m.Env,
+		ID: m.ID, Style: m.Style, Kind: m.Kind, Reference: m.Reference, Preset: m.Preset, Model: m.Model,
+		Mode: m.Mode, Command: m.Command, Args: m.Args, Env: m.Env,
 	}
 	for _, r := range s.human {
 		if r.variant == m.ID {

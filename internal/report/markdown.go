@@ -120,7 +120,7 @@ func (m *markdown) variants(rep *Report) {
 	m.row(head)
 	m.row(align)
 	for _, v := range rep.Variants {
-		cells := []string{code(v.ID), v.Cases.String(), score(v.Score)}
+		cells := []string{code(v.ID) + strings.TrimPrefix(v.name(), v.ID), v.Cases.String(), score(v.Score)}
 		if human {
 			cells = append(cells, score(v.Human.Score))
 		}
@@ -191,7 +191,7 @@ func (m *markdown) failures(rep *Report) {
 			what = code(f.check) + trials(f.passed, f.of.Trials, f.of.Need)
 		}
 		m.row([]string{
-			label(f.outcome), code(f.of.Case), code(f.of.Variant), what, why(f.findings, f.of),
+			f.label(), code(f.of.Case), code(f.of.Variant), what, why(f.findings, f.of),
 			cmp.Or(escape(f.of.Stops), unknown), code(position(f.findings)),
 		})
 	}

@@ -13,7 +13,7 @@ func (rep *Report) Overview() [][]string {
 	rows := [][]string{{"variant", "results", "passed", "score", "time", "tokens", "cost"}}
 	for _, v := range rep.Variants {
 		rows = append(rows, []string{
-			v.ID, v.Cases.String(), rep.passRate(v.Cases), score(v.Score), v.Time.time(), v.Tokens.Total.integer(),
+			v.name(), v.Cases.String(), rep.passRate(v.Cases), score(v.Score), v.Time.time(), v.Tokens.Total.integer(),
 			money(v.Cost, func(currency string) string { return currency }),
 		})
 	}
@@ -33,6 +33,8 @@ func (rep *Report) passRate(c Counts) string {
 // Reason is why something did not pass.
 type Reason struct {
 	Outcome result.Outcome
+	// Reference says that it is of a variant that is there to be compared with: the failure decides nothing.
+	Reference bool
 	// Check is the evaluator that says so, empty for a result as a whole and for a job.
 	Check string
 	// Position is the first place in the playbook that says what was wanted, file:line, or empty.
@@ -48,17 +50,20 @@ type Reason struct {
 func (rep *Report) Reasons() []Reason {
 	type key struct {
 		outcome     result.Outcome
+		reference   bool
 		check, text string
 	}
 	var reasons []Reason
 	index := make(map[key]int)
 	add := func(f flaw, o result.Outcome, position, text string) {
-		k := key{o, f.check, text}
+		k := key{o, f.decidesNothing(), f.check, text}
 		i, known := index[k]
 		if !known {
 			i = len(reasons)
 			index[k] = i
-			reasons = append(reasons, Reason{Outcome: o, Check: f.check, Position: position, Text: text})
+			reasons = append(reasons, Reason{
+				Outcome: o, Reference: k.reference, Check: f.check, Position: position, Text: text,
+			})
 		}
 		of := f.of.Case + "/" + f.of.Variant
 		if f.job != "" {
@@ -80,6 +85,11 @@ func (rep *Report) Reasons() []Reason {
 	for _, f := range rep.Run.findings() {
 		reasons = append(reasons, Reason{Outcome: f.Outcome, Text: f.Reason, Of: []string{"the run as a whole"}})
 	}
-	slices.SortStableFunc(reasons, func(a, b Reason) int { return len(b.Of) - len(a.Of) })
+	slices.SortStableFunc(reasons, func(a, b Reason) int {
+		if a.Reference != b.Reference { // what decides nothing comes last
+			return map[bool]int{true: 1, false: -1}[a.Reference]
+		}
+		return len(b.Of) - len(a.Of)
+	})
 	return reasons
 }

@@ -9,17 +9,30 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
+// reference marks variants that are there to be compared with, where people look.
+const reference = " (reference)"
+
+// name returns the variant's id, and says that it is a reference if it is one.
+func (v Variant) name() string {
+	if v.Reference {
+		return v.ID + reference
+	}
+	return v.ID
+}
+
 // Variant is one variant over all its units.
 type Variant struct {
-	ID      string   `json:"id"`
-	Style   string   `json:"style"`
-	Kind    string   `json:"kind"`
-	Preset  string   `json:"preset,omitempty"` // its name
-	Model   string   `json:"model,omitempty"`
-	Mode    string   `json:"mode,omitempty"`
-	Command string   `json:"command,omitempty"`
-	Args    []string `json:"args,omitempty"`
-	Env     []string `json:"env,omitempty"` // the names of injected variables
+	ID    string `json:"id"`
+	Style string `json:"style"`
+	Kind  string `json:"kind"`
+	// Reference says that it is there to be compared with: what it fails decides nothing.
+	Reference bool     `json:"reference,omitempty"`
+	Preset    string   `json:"preset,omitempty"` // its name
+	Model     string   `json:"model,omitempty"`
+	Mode      string   `json:"mode,omitempty"`
+	Command   string   `json:"command,omitempty"`
+	Args      []string `json:"args,omitempty"`
+	Env       []string `json:"env,omitempty"` // the names of injected variables
 
 	// Units counts its units, and Cases its results by the rule for trials.
 	Units Counts `json:"units"`

@@ -12,6 +12,8 @@ import (
 type Result struct {
 	Case    string `json:"case"`
 	Variant string `json:"variant"`
+	// Reference says that the variant is there to be compared with: what it fails decides nothing.
+	Reference bool `json:"reference,omitempty"`
 	// Outcome is the outcome of the trials, as judged by [result.JudgeTrials].
 	Outcome result.Outcome `json:"outcome"`
 	Passed  int            `json:"passed"` // trials
@@ -55,9 +57,9 @@ type Finding struct {
 // resultOf renders the result of all trials of one case under one variant.
 func resultOf(t result.Trials) Result {
 	r := Result{
-		Case: t.Units[0].Case, Variant: t.Units[0].Variant, Outcome: t.Outcome, Passed: t.Count[result.Pass],
-		Trials: len(t.Units), Need: t.Need, NotRun: t.Count[result.NotRun], Score: t.Score, whole: t.Whole,
-		Stops: t.Stops(),
+		Case: t.Units[0].Case, Variant: t.Units[0].Variant, Reference: t.Reference, Outcome: t.Outcome,
+		Passed: t.Count[result.Pass], Trials: len(t.Units), Need: t.Need, NotRun: t.Count[result.NotRun],
+		Score: t.Score, whole: t.Whole, Stops: t.Stops(),
 	}
 	for _, u := range t.Units {
 		r.Findings = append(r.Findings, findings(u)...)
@@ -126,13 +128,16 @@ func (r Run) findings() []Finding {
 }
 
 // headline says how the results and jobs of a run ended.
-func headline(rep *Report, results, jobs Counts) string {
+func headline(rep *Report, results, references, jobs Counts) string {
 	var b strings.Builder
 	if s := rep.Run.Selection; s != nil {
 		b.WriteString(s.text + ": ")
 	}
 	fmt.Fprintf(&b, "%s (%s × %s): %s.", plural(len(rep.Results), "result"), plural(len(rep.Cases), "case"),
 		plural(len(rep.Variants), "variant"), results)
+	if references.sum() > 0 {
+		fmt.Fprintf(&b, " Of references, which decide nothing: %s.", references)
+	}
 	jobs.Pass, jobs.Completed = jobs.Pass+jobs.Completed, 0 // jobs are never judged
 	if jobs.sum() > jobs.Pass {
 		fmt.Fprintf(&b, " %s outside the matrix: %s.", plural(jobs.sum(), "job"), jobs)
@@ -177,6 +182,17 @@ type flaw struct {
 	passed  int // the number of trials that passed
 	// findings say why. There are none if too few trials passed and nothing else is known.
 	findings []Finding
+}
+
+// decidesNothing reports whether it is a failure of a variant that is there to be compared with.
+func (f flaw) decidesNothing() bool { return f.of.Reference && f.outcome == result.Fail }
+
+// label returns its outcome as people see it.
+func (f flaw) label() string {
+	if f.decidesNothing() {
+		return "➖ failed" + reference
+	}
+	return label(f.outcome)
 }
 
 // flaws returns everything that did not pass, in the report's order.

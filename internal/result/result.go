@@ -91,6 +91,8 @@ type Unit struct {
 	Case    string `json:"case"`
 	Variant string `json:"variant"`
 	Trial   int    `json:"trial"` // from 1
+	// Reference says that the variant is there to be compared with: a fail decides nothing. The run's manifest has it.
+	Reference bool `json:"-"`
 	// Outcome is never empty once the unit has ended.
 	Outcome Outcome `json:"outcome"`
 	// Reason is the reason for the outcome, in one line, if the evaluations do not give it: a failed step, an error, a

@@ -10,6 +10,8 @@ type Trials struct {
 	Units []Unit
 	// Need is how many of them must pass.
 	Need int
+	// Reference says that the variant is there to be compared with, see [Trials.Counts].
+	Reference bool
 	// Outcome is the verdict: Whole if that is bad, else the outcome of the first evaluator whose outcome is bad, else
 	// Whole.
 	Outcome Outcome
@@ -71,7 +73,7 @@ func (o Outcome) Bad() bool {
 // If any trial is an error, so is the verdict, since nothing is known about that trial. The verdict is [NotRun] if the
 // trials that have not run could change it. Each evaluator must pass in as many trials as must pass as a whole.
 func JudgeTrials(units []Unit, need int) Trials {
-	t := Trials{Units: units, Need: need, Count: make(Count)}
+	t := Trials{Units: units, Need: need, Reference: units[0].Reference, Count: make(Count)}
 	var scores []*float64
 	for _, u := range units {
 		t.Count.add(u.Outcome)
@@ -88,6 +90,15 @@ func JudgeTrials(units []Unit, need int) Trials {
 		}
 	}
 	return t
+}
+
+// Counts returns the outcome that the trials have in the verdict on their run. What a reference passes or fails is only
+// reported; its errors are errors, and what of it is missing is missing.
+func (t Trials) Counts() Outcome {
+	if t.Reference && (!t.Outcome.Bad() || t.Outcome == Fail) && t.Outcome != Skip {
+		return Reported
+	}
+	return t.Outcome
 }
 
 func whole(count Count, trials, need int) Outcome {
@@ -176,13 +187,14 @@ const idle = "nothing was judged, and no job ran a command"
 // JudgeRun returns the verdict on a run. An error takes precedence over everything, since nothing is known about its
 // unit, then a failure, then [NotRun]: a unit that has not run, or a run that is not finished. A completed case is not
 // a pass, and neither is its run. Jobs are not judged: they make a run completed only if no case was judged and they
-// ran commands. If everything was skipped and no job ran a command, the run has a problem and is an error.
+// ran commands. If everything was skipped and no job ran a command, the run has a problem and is an error. A run that
+// has only references is completed.
 func JudgeRun(cases []Trials, jobs []Job, finished bool, problems []string) Run {
 	r := Run{Cases: cases, Jobs: jobs, Problems: slices.Clone(problems)}
 	judged, all, commands := make(Count), make(Count), 0
 	for _, c := range cases {
-		judged.add(c.Outcome)
-		all.add(c.Outcome)
+		judged.add(c.Counts())
+		all.add(c.Counts())
 	}
 	for _, j := range jobs {
 		all.add(j.Outcome)
@@ -199,7 +211,7 @@ func JudgeRun(cases []Trials, jobs []Job, finished bool, problems []string) Run 
 		r.Outcome = Completed
 	case judged[Pass] > 0:
 		r.Outcome = Pass
-	case commands > 0:
+	case judged[Reported] > 0, commands > 0:
 		r.Outcome = Completed
 	default:
 		r.Outcome = Error

@@ -138,6 +138,7 @@ func TestJudgeRun(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		cases        []Outcome
+		references   []Outcome
 		jobs         []Job
 		unfinished   bool
 		problems     []string
@@ -186,6 +187,16 @@ func TestJudgeRun(t *testing.T) {
 			name: "all skipped for a job", reason: "the job is what failed", cases: []Outcome{skip},
 			jobs: []Job{{Outcome: fail, Commands: 1}}, want: fail,
 		},
+		{name: "a reference failed", cases: []Outcome{pass}, references: []Outcome{fail}, want: pass},
+		{name: "a reference passed", cases: []Outcome{fail}, references: []Outcome{pass}, want: fail},
+		{name: "a reference broke", cases: []Outcome{pass}, references: []Outcome{broken}, want: broken},
+		{name: "a reference did not run", cases: []Outcome{pass}, references: []Outcome{NotRun}, want: NotRun},
+		{
+			name: "a reference alone", reason: "nothing was decided",
+			references: []Outcome{pass, fail}, want: completed,
+		},
+		{name: "a reference beside skips", cases: []Outcome{skip}, references: []Outcome{pass}, want: completed},
+		{name: "references skipped", references: []Outcome{skip}, want: broken},
 		{name: "nothing at all", reason: "it would look like success", want: broken},
 		{
 			name: "no outcome at all", reason: "what nobody knows is not green", cases: []Outcome{pass},
@@ -198,11 +209,14 @@ func TestJudgeRun(t *testing.T) {
 			for i, o := range tt.cases {
 				cases[i].Outcome = o
 			}
+			for _, o := range tt.references {
+				cases = append(cases, Trials{Outcome: o, Reference: true})
+			}
 			got := JudgeRun(cases, tt.jobs, !tt.unfinished, tt.problems)
 			require.Equal(t, tt.want, got.Outcome, tt.reason)
 			if tt.want == Error {
 				known := len(tt.problems) > 0
-				for _, c := range tt.cases {
+				for _, c := range slices.Concat(tt.cases, tt.references) {
 					known = known || c == Error
 				}
 				for _, j := range tt.jobs {

@@ -106,6 +106,8 @@ type Variant struct {
 	ID    string `json:"id"`
 	Style string `json:"style"`
 	Kind  string `json:"kind"`
+	// Reference says that it is there to be compared with: what it fails decides nothing.
+	Reference bool `json:"reference,omitempty"`
 	// Preset is the name of an account preset, without its content.
 	Preset  string   `json:"preset,omitempty"`
 	Command string   `json:"command,omitempty"`
@@ -382,8 +384,8 @@ func ManifestOf(planned *plan.Plan) Manifest {
 			args = profile.Arguments(args, v.Agent.Mode)
 		}
 		m.Variants = append(m.Variants, Variant{
-			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Preset: v.Agent.Preset, Command: command, Args: args,
-			Model: v.Agent.Model, Mode: v.Agent.Mode,
+			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Reference: v.Reference, Preset: v.Agent.Preset,
+			Command: command, Args: args, Model: v.Agent.Model, Mode: v.Agent.Mode,
 		})
 	}
 	for _, c := range planned.Cases() {

@@ -46,8 +46,10 @@ func (r *Run) Units() ([]result.Unit, error) {
 	lines, err := readRecords(r, ResultsFile, r.Manifest().Units, r.checkUnit(),
 		func(l unitLine) string { return l.ID })
 	units := make([]result.Unit, len(lines))
+	references := r.Manifest().references()
 	for i, l := range lines {
 		units[i] = l.Unit
+		units[i].Reference = references[l.Variant]
 	}
 	return units, err
 }
@@ -369,11 +371,13 @@ func (m Manifest) cells(units []result.Unit) []result.Trials {
 	}
 	index := make(map[[2]string]int)
 	var trials [][]result.Unit
+	references := m.references()
 	for _, id := range m.Units {
 		u, ok := ended[id]
 		if !ok {
 			u = result.Unit{ID: id, Outcome: result.NotRun}
 			u.Case, u.Variant, u.Trial = splitUnit(id)
+			u.Reference = references[u.Variant]
 		}
 		cell := [2]string{u.Case, u.Variant}
 		i, ok := index[cell]
@@ -389,6 +393,17 @@ func (m Manifest) cells(units []result.Unit) []result.Trials {
 		cells[i] = result.JudgeTrials(t, m.Need)
 	}
 	return cells
+}
+
+// references has the variants that are there to be compared with.
+func (m Manifest) references() map[string]bool {
+	references := make(map[string]bool)
+	for _, v := range m.Variants {
+		if v.Reference {
+			references[v.ID] = true
+		}
+	}
+	return references
 }
 
 func (m Manifest) listedJobs(jobs []result.Job) []result.Job {

@@ -4,6 +4,7 @@ const outcomes = {
   pass: { glyph: '✓', label: 'passed', verdict: 'Passed' },
   completed: { glyph: '●', label: 'completed', verdict: 'Completed, not judged' },
   fail: { glyph: '✗', label: 'failed', verdict: 'Failed' },
+  reference_fail: { glyph: '✗', label: 'failed (reference)', verdict: 'Failed; a reference, which decides nothing' },
   error: { glyph: '!', label: 'error', verdict: 'Error' },
   skip: { glyph: '»', label: 'skipped', verdict: 'Skipped' },
   not_run: { glyph: '○', label: 'not run', verdict: 'Not finished' },

@@ -3,7 +3,7 @@ const maxPrinted = 1000; // rows that are printed
 const maxGroups = 8; // reasons that are shown above the list
 
 /** What did not pass comes first. */
-const urgency = ['error', 'fail', 'not_run', 'completed', 'skip', 'pass'];
+const urgency = ['error', 'fail', 'not_run', 'reference_fail', 'completed', 'skip', 'pass'];
 
 /** Why a unit's session ended, and why the unit did not pass. */
 const why = (u) => [u.stop, u.reason].filter(Boolean).join(': ');

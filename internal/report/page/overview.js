@@ -84,7 +84,7 @@ const tally = (counts) =>
     .map((o) => [mark(o, integer(counts[o])), ' ']);
 
 function variantName(v) {
-  const about = [v.style, v.kind, v.preset, v.model].filter(Boolean).join(' · ');
+  const about = [v.reference && 'reference', v.style, v.kind, v.preset, v.model].filter(Boolean).join(' · ');
   return h(
     'a',
     { class: 'variant', href: hash({ variant: v.id }) },
