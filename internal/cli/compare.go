@@ -75,10 +75,10 @@ sdd-eval compare latest --a claude --b codex`,
 func (a *App) compare(o comparing, args []string) error {
 	rule := compare.Rule{Scope: compare.Scope(o.scope)}
 	var err error
-	if rule.Alpha, err = share("alpha", o.alpha); err != nil {
+	if rule.Alpha, err = share("compare", "alpha", o.alpha); err != nil {
 		return err
 	}
-	if rule.Margin, err = share("margin", o.margin); err != nil {
+	if rule.Margin, err = share("compare", "margin", o.margin); err != nil {
 		return err
 	}
 	root, err := a.projectRoot(o.root)
@@ -137,11 +137,11 @@ func (a *App) printComparisons(all []*compare.Comparison, o comparing) error {
 }
 
 // share reads the value of a flag that is between 0 and 1.
-func share(name, text string) (float64, error) {
+func share(command, name, text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0 && v < 1) {
-		return 0, usageError("--%s %s: use a number between 0 and 1, such as 0.05", name,
-			text).hint("sdd-eval compare --help")
+		return 0, usageError("--%s %s: use a number between 0 and 1, such as 0.05", name, printable(text)).
+			hint("sdd-eval " + command + " --help")
 	}
 	return v, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// dryRun is what `run --dry-run` prints.
+// dryRun is what `plan` and `run --dry-run` print.
 type dryRun struct {
 	w        io.Writer
 	columns  int // 0: any number
@@ -23,7 +23,8 @@ type dryRun struct {
 	of       int // units of the playbook
 	preview  engine.Preview
 	reports  bool // a job makes reports, for which the AI judge is asked
-	past     []result.Unit
+	past     history
+	mde      float64 // 0: none
 }
 
 func (d dryRun) print() {
@@ -66,6 +67,7 @@ func (d dryRun) line(label, text string) {
 func (d dryRun) variants() {
 	rows := [][]string{{
 		"variant", "agent", "account", "model", "units", "agents", "recorded", "time", "tokens", "cost",
+		"drop seen",
 	}}
 	var ids []string
 	byVariant := make(map[string][]engine.PreviewedUnit)
@@ -75,6 +77,8 @@ func (d dryRun) variants() {
 		}
 		byVariant[u.Variant.ID] = append(byVariant[u.Variant.ID], u)
 	}
+	var wanted []string
+	assumed, designed := 0, 0
 	for _, id := range ids {
 		units := byVariant[id]
 		starts, records := 0, 0
@@ -91,17 +95,50 @@ func (d dryRun) variants() {
 			id, a.Kind, cmp.Or(a.Preset, "–"), cmp.Or(a.Model, "–"), fmt.Sprint(len(units)), fmt.Sprint(starts),
 			fmt.Sprint(records),
 		}
-		rows = append(rows, append(row, d.medians(id, starts)...))
+		seen := "–"
+		if design, ok := d.past.design(units); ok {
+			if designed++; !design.known {
+				assumed++
+			}
+			if seen = design.seen(); d.mde > 0 {
+				wanted = append(wanted, printable(id)+": "+design.wanted(d.mde, d.past))
+			}
+		}
+		rows = append(rows, append(append(row, d.medians(id, starts)...), seen))
 	}
 	lines := table(rows)
 	if d.columns > 0 && width(lines[0]) > d.columns {
 		lines = list(rows, d.columns)
 	}
 	from := "no agent has run in a former run"
-	if len(d.past) > 0 {
-		from = fmt.Sprintf("the medians of %s of former runs", count(len(d.past), "unit"))
+	if n := d.past.units(); n > 0 {
+		from = fmt.Sprintf("the medians of %s of former runs", count(n, "unit"))
 	}
-	fmt.Fprintf(d.w, "\n%s\ntime, tokens and cost of a unit: %s\n\n", strings.Join(lines, "\n"), from)
+	fmt.Fprintf(d.w, "\n%s\ntime, tokens and cost of a unit: %s\n", strings.Join(lines, "\n"), from)
+	if designed > 0 {
+		rates := "pass rates of former runs"
+		switch uneven := "pass rates that are uneven, 80 % on average"; {
+		case assumed == designed:
+			rates = uneven
+		case assumed > 0:
+			rates += ", where there are none by " + uneven
+		}
+		fmt.Fprintf(d.w, "drop that compare sees in four of five times, were this its base: by %s\n", rates)
+	}
+	fmt.Fprintln(d.w)
+	d.line("takes", d.past.time(d.preview.Units, d.preview.Parallel))
+	d.line("price", d.past.price(d.preview.Units))
+	if d.mde > 0 {
+		fmt.Fprintf(d.w, "to see a drop of %.1f points in four of five times, this run and the other each need:\n",
+			100*d.mde)
+		if wanted == nil {
+			wanted = []string{"unknown: no agent runs that is judged"}
+		}
+		for _, line := range wanted {
+			fmt.Fprintln(d.w, "  "+line)
+		}
+	}
+	fmt.Fprintln(d.w)
 }
 
 // medians returns what a unit of a variant took: its time, tokens and cost.
@@ -111,17 +148,10 @@ func (d dryRun) medians(variant string, starts int) []string {
 	}
 	var times []time.Duration
 	var tokens []float64
-	costs := make(map[string][]float64)
-	for _, u := range d.past {
-		if u.Variant != variant {
-			continue
-		}
+	for _, u := range d.past.of(variant) {
 		times = append(times, time.Duration(u.Duration))
 		if m := u.Metrics; m != nil && m.Tokens != nil && m.Tokens.Total != nil {
 			tokens = append(tokens, float64(*m.Tokens.Total))
-		}
-		if m := u.Metrics; m != nil && m.Cost != nil {
-			costs[m.Cost.Currency] = append(costs[m.Cost.Currency], m.Cost.Amount)
 		}
 	}
 	took, used, paid := "unknown", "unknown", "unknown"
@@ -131,7 +161,13 @@ func (d dryRun) medians(variant string, starts int) []string {
 	if n, known := median(tokens); known {
 		used = fmt.Sprintf("%.0f", n)
 	}
-	for currency, amounts := range costs { // an agent has one
+	for _, currency := range d.past.currencies(variant) { // an agent has one
+		var amounts []float64
+		for _, u := range d.past.of(variant) {
+			if amount, ok := costIn(currency)(u); ok {
+				amounts = append(amounts, amount)
+			}
+		}
 		amount, _ := median(amounts)
 		paid = fmt.Sprintf("%.4g %s", amount, currency)
 	}

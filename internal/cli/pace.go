@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -77,11 +76,7 @@ func (s *spent) with(running []*runningUnit) string {
 	}
 	var parts []string
 	for _, currency := range slices.Sorted(maps.Keys(sums)) {
-		part := fmt.Sprintf("%.2f %s", sums[currency], printable(currency))
-		if currency == "USD" {
-			part = fmt.Sprintf("$%.2f", sums[currency])
-		}
-		parts = append(parts, part)
+		parts = append(parts, money(sums[currency], printable(currency)))
 	}
 	if len(parts) > 0 && unknown {
 		return "≥ " + strings.Join(parts, ", ")

@@ -26,6 +26,7 @@ sdd-eval rejudge 20260131-101500-demo-k3v9 --llm-judge`,
 		define: func(a *App, f *flags) action {
 			o := runOptions{mode: string(engine.Replay)}
 			o.define(f)
+			o.defineEnd(f)
 			return func(ctx context.Context, args []string) error {
 				o.rejudge = append(args, latest)[0]
 				return a.run(ctx, o)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,7 +32,9 @@ type runOptions struct {
 	parallel                   int
 	llmJudge, acceptChanged    bool
 	untrusted, open, bell      bool
-	dryRun                     bool
+	// dryRun runs nothing and says what would be run. mde is the drop of the pass rate to plan for; 0: none.
+	dryRun bool
+	mde    float64
 	// selection is which units are run. again is the run whose units are run again, only what outcomes those had there,
 	// separated by commas; empty: any.
 	selection   selection
@@ -70,52 +73,27 @@ sdd-eval run --resume latest`,
 		args:  arguments{max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			o := runOptions{mode: "live"}
-			f.text(&o.playbook, "playbook", kindFile,
-				"The playbook `FILE`, relative to the working directory, like the argument.")
+			o.definePlaybook(f)
 			f.text(&o.resume, "resume", kindRun,
 				"The `RUN_ID` of the run to continue, the beginning of one, or latest.")
-			o.selection.define(f)
-			f.text(&o.again, "again", kindRun,
-				"The `RUN_ID` of the run whose units are run again, the beginning of one, or latest.")
-			f.list(&o.only, "only", "Only what ended so in the run that --again names: a `LIST` of "+
-				strings.Join(endings, ", ")+".", endings...)
-			f.choice(&o.mode, "mode",
-				"The `MODE` says where sessions come from: live runs the agents; record runs them and writes "+
-					"cassettes; missing records only what has no cassette; replay plays cassettes and runs no agent.",
-				"live", "record", "missing", "replay")
-			f.text(&o.cassettes, "cassettes", kindDir,
-				"The `DIR` of the cassettes; default: cassettes below the project's root.")
-			f.configDir(&o.configDir)
 			o.define(f)
-			f.BoolVar(&o.dryRun, "dry-run", false, "Say what would be run, recorded and asked, and what such units "+
-				"took in former runs, and run nothing.")
+			o.defineEnd(f)
+			f.BoolVar(&o.dryRun, "dry-run", false, "Run nothing, and say what sdd-eval plan says.")
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
 				"Resume a run although what judges its units has changed. The run and its reports say so.")
 			return func(ctx context.Context, args []string) error {
-				if len(args) > 0 && o.playbook == "" {
-					o.playbook, args = args[0], nil
+				if err := o.complete("run", f, args); err != nil {
+					return err
 				}
 				switch {
-				case len(args) > 0:
-					return usageError("run: give one playbook, FILE or --playbook FILE").hint("sdd-eval run --help")
 				case o.acceptChanged && o.resume == "":
 					return usageError("run: --accept-changed is for --resume").hint("sdd-eval run --help")
-				case o.only != "" && o.again == "":
-					return usageError("run: --only is for --again").hint("sdd-eval run --help")
-				case o.again != "" && f.Changed("cassettes"):
-					return usageError("run: --again uses the cassettes of the run: remove --cassettes")
-				case len(listed(o.playbook, o.resume, o.again)) != 1:
-					return usageError("run: give either a playbook FILE, --resume RUN_ID or --again RUN_ID").
-						hint("sdd-eval run --help")
 				case o.resume != "" && o.dryRun:
 					return usageError("run: --dry-run is for new runs: `sdd-eval show` tells what is left of one")
 				case o.resume != "" && o.selection != (selection{}):
 					return usageError("run: --resume continues a run as it began: remove %s", o.selection)
 				case o.resume != "" && (f.Changed("mode") || f.Changed("cassettes")):
 					return usageError("run: --resume continues a run as it began: remove --mode and --cassettes")
-				}
-				if o.again != "" && !f.Changed("mode") {
-					o.mode = "" // that of the run
 				}
 				return a.run(ctx, o)
 			}
@@ -130,6 +108,52 @@ const runCodes = `0    all units that were to run passed, or completed if nothin
 3    a unit or a job ended in an error: nothing is known about its agent
 130  interrupted; continue with --resume`
 
+// definePlaybook defines the flags that say what is run: a playbook or a part of it, or what another run has.
+func (o *runOptions) definePlaybook(f *flags) {
+	f.text(&o.playbook, "playbook", kindFile,
+		"The playbook `FILE`, relative to the working directory, like the argument.")
+	o.selection.define(f)
+	f.text(&o.again, "again", kindRun,
+		"The `RUN_ID` of the run whose units are run again, the beginning of one, or latest.")
+	f.list(&o.only, "only", "Only what ended so in the run that --again names: a `LIST` of "+
+		strings.Join(endings, ", ")+".", endings...)
+	f.choice(&o.mode, "mode",
+		"The `MODE` says where sessions come from: live runs the agents; record runs them and writes "+
+			"cassettes; missing records only what has no cassette; replay plays cassettes and runs no agent.",
+		"live", "record", "missing", "replay")
+	f.text(&o.cassettes, "cassettes", kindDir,
+		"The `DIR` of the cassettes; default: cassettes below the project's root.")
+	f.configDir(&o.configDir)
+}
+
+// complete takes over the arguments, and returns an error for flags that do not go together.
+func (o *runOptions) complete(name string, f *flags, args []string) error {
+	if len(args) > 0 && o.playbook == "" {
+		o.playbook, args = args[0], nil
+	}
+	var err *exitError
+	switch {
+	case len(args) > 0:
+		err = usageError("%s: give one playbook, FILE or --playbook FILE", name)
+	case o.only != "" && o.again == "":
+		err = usageError("%s: --only is for --again", name)
+	case o.again != "" && f.Changed("cassettes"):
+		return usageError("%s: --again uses the cassettes of the run: remove --cassettes", name)
+	case len(listed(o.playbook, o.resume, o.again)) != 1:
+		ways := []string{"a playbook FILE", "--resume RUN_ID", "--again RUN_ID"}
+		if f.Lookup("resume") == nil {
+			ways = slices.Delete(ways, 1, 2)
+		}
+		err = usageError("%s: give either %s", name, alternatives(ways))
+	default:
+		if o.again != "" && !f.Changed("mode") {
+			o.mode = "" // that of the run
+		}
+		return nil
+	}
+	return err.hint("sdd-eval " + name + " --help")
+}
+
 // define defines the flags that every run can have.
 func (o *runOptions) define(f *flags) {
 	f.number(&o.parallel, "parallel", 1,
@@ -143,6 +167,10 @@ func (o *runOptions) define(f *flags) {
 	f.BoolVar(&o.llmJudge, "llm-judge", false,
 		"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
 	f.untrusted(&o.untrusted)
+}
+
+// defineEnd defines the flags that say what happens when a run has ended.
+func (o *runOptions) defineEnd(f *flags) {
 	f.BoolVar(&o.bell, "bell", false, "Ring the terminal's bell when the run has ended.")
 	f.BoolVar(&o.open, "open", false, "Open report.html in the browser when the run has ended.")
 }
@@ -259,7 +287,7 @@ func (a *App) dryRun(
 	}
 	dryRun{
 		w: out, columns: columns, playbook: plan.Playbook, cfg: cfg, of: len(plan.Units), preview: preview,
-		reports: runner.Reports(), past: a.past(cfg.Root, plan.Playbook.File),
+		reports: runner.Reports(), past: historyOf(a.past(cfg.Root, plan.Playbook.File)), mde: o.mde,
 	}.print()
 	return nil
 }

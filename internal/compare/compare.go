@@ -438,8 +438,7 @@ func (c *Comparison) design(known []pair, d Decision) {
 	var each, paid, priced float64
 	for _, p := range known {
 		n := p.counts()
-		// Half a pass and half a failure more, since a case that always passed does not always pass.
-		rates = append(rates, (float64(n.Base.Passed)+.5)/float64(n.Base.Trials+1))
+		rates = append(rates, n.Base.Expected())
 		each += float64(n.Base.Trials+n.Head.Trials) / 2
 	}
 	each /= float64(len(known))

@@ -10,8 +10,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// maxUnits bounds what a few small numbers multiply to.
-const maxUnits = 100_000
+// MaxUnits bounds what a few small numbers multiply to.
+const MaxUnits = 100_000
 
 // checker checks what concerns more than one part of a playbook. Parts that could not be decoded have been reported
 // and are passed over.
@@ -97,8 +97,8 @@ func (c checker) caseIDs() {
 
 // units checks that there are not too many of them.
 func (c checker) units() {
-	if n := max(1, len(c.p.Cases)) * len(c.p.Variants) * c.p.Trials.Count; n > maxUnits {
-		c.root.Errorf("trials.count", "cases, variants and trials multiply to %d units, more than %d", n, maxUnits)
+	if n := max(1, len(c.p.Cases)) * len(c.p.Variants) * c.p.Trials.Count; n > MaxUnits {
+		c.root.Errorf("trials.count", "cases, variants and trials multiply to %d units, more than %d", n, MaxUnits)
 	}
 }
 

@@ -112,22 +112,43 @@ func DetectableBy(i Interval, confidence, power float64) float64 {
 // seems: by showing that there is one, or that there is no loss as large as a margin, whatever takes fewer. 0 where
 // no number up to a million does.
 func TrialsToDecide(rates []float64, difference, margin, alpha, power float64) int {
-	const most = 1_000_000
-	differs := 1 + sort.Search(most, func(n int) bool { return Power(rates, n+1, -difference, alpha) >= power })
+	differs := TrialsToSee(rates, -difference, alpha, power)
 	if effect := difference + margin; effect > 0 {
 		var variance float64
 		for i, q := range dropped(rates, -difference) {
 			variance += rates[i]*(1-rates[i]) + q*(1-q)
 		}
 		z := (normal(1-2*alpha) + normal(2*power-1)) / effect / float64(len(rates))
-		if n := math.Ceil(z * z * variance); n < float64(differs) {
+		if n := math.Ceil(z * z * variance); n <= mostTrials && (differs == 0 || n < float64(differs)) {
 			return fewest(len(rates), int(n), alpha)
 		}
 	}
-	if differs > most {
+	return differs
+}
+
+// mostTrials is how many trials of a case are thought of.
+const mostTrials = 1_000_000
+
+// TrialsToSee returns how many trials of each case in each arm show a drop of the mean pass rate with a power. 0 where
+// no number up to a million does.
+func TrialsToSee(rates []float64, drop, alpha, power float64) int {
+	n := 1 + sort.Search(mostTrials, func(n int) bool { return Power(rates, n+1, drop, alpha) >= power })
+	if n > mostTrials {
 		return 0
 	}
-	return differs
+	return n
+}
+
+// Uneven returns pass rates to think of where none are known: of cases that are unlike each other, 0.8 on average. They
+// are spread as evenly as can be over Kumaraswamy's distribution (1980) that has the mean and the variance of
+// Beta(1.6, 0.4).
+func Uneven(cases int) []float64 {
+	rates := make([]float64, cases)
+	for i := range rates {
+		share := (float64(i) + .5) / float64(cases)
+		rates[i] = math.Pow(1-math.Pow(1-share, 1/.39134), 1/1.71399)
+	}
+	return rates
 }
 
 // fewest returns a number of trials, or more: so few that all of them passing in one arm and failing in the other would

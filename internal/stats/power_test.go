@@ -52,3 +52,33 @@ func TestPower(t *testing.T) {
 	}
 	assert.True(t, math.IsNaN(Detectable([]float64{.75}, 1, .05, .8)), "one trial shows nothing")
 }
+
+// TestPlanned holds what is foretold of cases that nothing is known about to the figures of docs/decisions.md.
+func TestPlanned(t *testing.T) {
+	for _, tt := range []struct {
+		cases, trials int
+		drop, power   float64
+	}{{20, 3, .2, .77}, {20, 10, .1, .76}, {50, 5, .1, .84}} {
+		rates := Uneven(tt.cases)
+		assert.InDelta(t, .8, mean(rates), .001)
+		assert.InDelta(t, tt.power, Power(rates, tt.trials, tt.drop, .05), .02, "%+v", tt)
+		n := TrialsToSee(rates, tt.drop, .05, .8)
+		assert.GreaterOrEqual(t, Power(rates, n, tt.drop, .05), .8)
+		assert.Less(t, Power(rates, n-1, tt.drop, .05), .8)
+	}
+	assert.Zero(t, TrialsToSee(Uneven(3), .9, .05, 2), "no power is 2")
+	assert.Zero(t, TrialsToSee([]float64{.5}, 0, .05, .8), "no drop is seen")
+}
+
+func TestTotal(t *testing.T) {
+	middle, i := Total([][]float64{{1, 3}, {1, 3}, {10}}, .9)
+	assert.Equal(t, 14., middle)
+	assert.Equal(t, Interval{12, 16}, i)
+	middle, i = Total([][]float64{{1}, {2}}, .9)
+	assert.Equal(t, 3., middle)
+	assert.True(t, math.IsNaN(i.Low) && math.IsNaN(i.High), "one figure says nothing about the spread")
+	middle, _ = Total([][]float64{{1}, nil}, .9)
+	assert.True(t, math.IsNaN(middle))
+	middle, _ = Total(nil, .9)
+	assert.Zero(t, middle)
+}

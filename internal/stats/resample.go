@@ -31,6 +31,28 @@ func Resampled(n int, figure func(drawn []int) float64, confidence float64) Inte
 	return Interval{quantile(figures, (1-confidence)/2), quantile(figures, (1+confidence)/2)}
 }
 
+// Total returns what figures may add up to, of which each is one of a list, whichever it is: the median of such sums,
+// and between which a share of them lies. A list that is empty leaves it unknown, and lists of one figure each leave
+// the interval unknown.
+func Total(lists [][]float64, confidence float64) (middle float64, interval Interval) {
+	const times = 1000
+	random, sums, vary := draws(), make([]float64, times), false
+	for _, list := range lists {
+		if len(list) == 0 {
+			return math.NaN(), unknown
+		}
+		vary = vary || len(list) > 1
+		for i := range sums {
+			sums[i] += list[random.IntN(len(list))]
+		}
+	}
+	slices.Sort(sums)
+	if interval = unknown; vary {
+		interval = Interval{quantile(sums, (1-confidence)/2), quantile(sums, (1+confidence)/2)}
+	}
+	return quantile(sums, .5), interval
+}
+
 // quantile returns the value below which a share of sorted values is.
 func quantile(sorted []float64, share float64) float64 {
 	at := share * float64(len(sorted)-1)

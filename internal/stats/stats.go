@@ -27,6 +27,10 @@ type Count struct {
 // Rate returns the share that passed: NaN without trials.
 func (c Count) Rate() float64 { return float64(c.Passed) / float64(c.Trials) }
 
+// Expected returns the rate with half a pass and half a failure more, since a case that always passed does not always
+// pass: 0.5 of no trials.
+func (c Count) Expected() float64 { return (float64(c.Passed) + .5) / float64(c.Trials+1) }
+
 // Wilson returns the score interval of a share (Wilson 1927) at a confidence, such as 0.95. It takes the trials for
 // independent, so that it suits trials of one case, or one trial each of many cases.
 func (c Count) Wilson(confidence float64) Interval {
