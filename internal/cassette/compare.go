@@ -31,12 +31,25 @@ func (d Difference) String() string {
 
 // Compare returns the lines in which the behaviour in two cassettes differs. It ignores when they were recorded, how
 // long everything took, and the sandbox.
-func Compare(a, b *Cassette) ([]Difference, error) {
-	return CompareRead(func() (*Cassette, error) { return a, nil }, func() (*Cassette, error) { return b, nil })
+func Compare(a, b *Cassette) ([]Difference, error) { return compare(a.behaviour, b.behaviour) }
+
+// CompareFiles is [Compare] for the cassettes at two paths. It reads them line by line, and again if they differ. Its
+// errors are also those of [Read].
+func CompareFiles(a, b string) ([]Difference, error) {
+	behaviour := func(path string) text {
+		return func(visit visitor) error {
+			_, err := read(path, nothing, visit)
+			return err
+		}
+	}
+	return compare(behaviour(a), behaviour(b))
 }
 
-// CompareRead is [Compare] for cassettes that are read when they are needed: one at a time, and twice if they differ.
-func CompareRead(a, b func() (*Cassette, error)) ([]Difference, error) {
+// A text calls visit with each line of a cassette's behaviour: all but its last two, and of the header what
+// [Header.behaviour] leaves.
+type text func(visit visitor) error
+
+func compare(a, b text) ([]Difference, error) {
 	x, err := lineSums(a)
 	if err != nil {
 		return nil, err
@@ -61,37 +74,39 @@ func CompareRead(a, b func() (*Cassette, error)) ([]Difference, error) {
 	return diffs, readTexts(b, textsB)
 }
 
-// lineSums returns a sum of each line of a cassette that [behaviour] visits.
-func lineSums(read func() (*Cassette, error)) (sums []string, err error) {
-	err = behaviour(read, func(line []byte) {
+// lineSums returns a sum of each line.
+func lineSums(of text) (sums []string, err error) {
+	err = of(func(line []byte) {
 		sum := sha256.Sum256(line)
 		sums = append(sums, string(sum[:]))
 	})
 	return sums, err
 }
 
-// readTexts sets texts, by the numbers of their lines in a cassette.
-func readTexts(read func() (*Cassette, error), texts map[int]*string) error {
+// readTexts sets texts, by the numbers of their lines.
+func readTexts(of text, texts map[int]*string) error {
 	number := 0
-	return behaviour(read, func(line []byte) {
+	return of(func(line []byte) {
 		if number++; texts[number] != nil {
 			*texts[number] = strings.TrimSuffix(string(line), "\n")
 		}
 	})
 }
 
-// behaviour visits the lines of a cassette without its times, sandbox, our version and checksums.
-func behaviour(read func() (*Cassette, error), visit func(line []byte)) error {
-	c, err := read()
-	if err != nil {
-		return err
-	}
+// behaviour is a [text].
+func (c *Cassette) behaviour(visit visitor) error {
 	shown := *c
-	shown.Header.RecordedAt, shown.Header.Sandbox, shown.Header.ClientVersion = time.Time{}, "", ""
+	shown.Header = c.Header.behaviour()
 	if err := eachLine(&shown, visit); err != nil {
 		return fmt.Errorf("compare cassettes: %w", err)
 	}
 	return nil
+}
+
+// behaviour returns a header without what says nothing of the agent's behaviour.
+func (h Header) behaviour() Header {
+	h.RecordedAt, h.Sandbox, h.ClientVersion = time.Time{}, "", ""
+	return h
 }
 
 // maxAligned is the largest table of line pairs by which lines are aligned. Cassettes that would need a larger one are

@@ -1,7 +1,10 @@
 package cassette
 
 import (
-	"errors"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -109,38 +113,71 @@ func TestAlignLarge(t *testing.T) {
 	assert.Len(t, align(x, y), 3000, "too many for a table: line by line")
 }
 
-// TestCompareRead reads equal cassettes once and others twice, and fails where a second reading does.
-func TestCompareRead(t *testing.T) {
-	other := sample()
-	other.Header.Unit = "other/case/variant/1"
-	gone := errors.New("gone")
+// TestCompareFiles finds in files what Compare finds in cassettes, and trusts no file that was edited.
+func TestCompareFiles(t *testing.T) {
+	tree := disk.Tree(t.TempDir())
+	write := func(name string, edit func(*Cassette)) string {
+		c := large()
+		edit(c)
+		path := filepath.Join(string(tree), name)
+		require.NoError(t, Write(tree, path, c))
+		return path
+	}
+	a := write("a.1.jsonl", func(*Cassette) {})
 	for _, tt := range []struct {
-		name  string
-		b     *Cassette
-		reads int // that succeed
-		want  int // readings of the second cassette
-		err   error
+		name string
+		edit func(*Cassette)
+		want int
 	}{
-		{"equal", sample(), 9, 1, nil},
-		{"different", other, 9, 2, nil},
-		{"removed meanwhile", other, 1, 2, gone},
-		{"missing", other, 0, 1, gone},
+		{"same", func(c *Cassette) { c.Header.RecordedAt, c.Header.Sandbox = time.Now(), "landlock ABI 7" }, 0},
+		{"header", func(c *Cassette) { c.Header.Unit = "other/case/variant/1" }, 1},
+		{"text", func(c *Cassette) { c.Turns[0].Events[6].Body = trajectory.Message{Text: "Done."} }, 1},
+		{"file", func(c *Cassette) { c.Turns[1].Delta.Changes[0].Data = []byte("other") }, 1},
+		{"turn", func(c *Cassette) { c.Turns = c.Turns[:1] }, 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			reads := 0
-			diffs, err := CompareRead(func() (*Cassette, error) { return sample(), nil }, func() (*Cassette, error) {
-				if reads++; reads > tt.reads {
-					return nil, gone
-				}
-				return tt.b, nil
-			})
-			require.ErrorIs(t, err, tt.err)
-			assert.Equal(t, tt.want, reads)
-			if tt.err == nil {
-				want, err := Compare(sample(), tt.b)
-				require.NoError(t, err)
-				assert.Equal(t, want, diffs)
-			}
+			b := write("b.1.jsonl", tt.edit)
+			x, err := Read(a)
+			require.NoError(t, err)
+			y, err := Read(b)
+			require.NoError(t, err)
+			want, err := Compare(x, y)
+			require.NoError(t, err)
+			diffs, err := CompareFiles(a, b)
+			require.NoError(t, err)
+			assert.Equal(t, want, diffs)
+			assert.Len(t, diffs, tt.want)
 		})
 	}
+	t.Run("keeps nothing", func(t *testing.T) {
+		c, err := read(a, nothing, nil)
+		require.NoError(t, err)
+		size := 0
+		for _, turn := range c.Turns {
+			for _, e := range turn.Events {
+				size += len(fmt.Sprint(e.Body))
+			}
+			for _, change := range turn.Delta.Changes {
+				size += len(change.Data)
+			}
+		}
+		assert.Less(t, size, 500, "of what was read")
+	})
+	t.Run("missing", func(t *testing.T) {
+		var missing *MissingError
+		_, err := CompareFiles(a, filepath.Join(string(tree), "c.1.jsonl"))
+		require.ErrorAs(t, err, &missing)
+	})
+	t.Run("edited", func(t *testing.T) {
+		text := bytes.Replace(encoded(t, sample()), []byte("Fixed."), []byte("Broke."), 1)
+		edited := filepath.Join(string(tree), "d.1.jsonl")
+		require.NoError(t, os.WriteFile(edited, text, 0o644))
+		_, want := Read(edited)
+		var corrupt *CorruptError
+		require.ErrorAs(t, want, &corrupt)
+		_, err := CompareFiles(a, edited)
+		require.Equal(t, want, err)
+		_, err = CompareFiles(edited, a)
+		require.Equal(t, want, err)
+	})
 }

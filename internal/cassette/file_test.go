@@ -60,7 +60,7 @@ func TestOpenLeaves(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.1.jsonl")
 	require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, want))
 	open := func() *Cassette {
-		c, err := read(path, 1000)
+		c, err := read(path, 1000, nil)
 		require.NoError(t, err)
 		for _, turn := range c.Turns {
 			for _, change := range turn.Delta.Changes {
@@ -178,7 +178,7 @@ func TestReadCompressedDamaged(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return scan(text, maxFile)
+		return scan(text, maxFile, nil)
 	}
 	_, err = read(good)
 	require.NoError(t, err)
@@ -294,7 +294,7 @@ func FuzzReadCompressed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c, err := scan(text, maxFile); err == nil {
+		if c, err := scan(text, maxFile, nil); err == nil {
 			requireStable(t, c)
 		}
 	})

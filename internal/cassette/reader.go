@@ -3,6 +3,7 @@ package cassette
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ const maxInMemory = 8 << 20
 
 // Read reads a cassette, compressed or not, and makes sure that it is whole and unchanged. Its errors are
 // [*MissingError] and [*CorruptError], or come from the file system.
-func Read(path string) (*Cassette, error) { return read(path, maxFile) }
+func Read(path string) (*Cassette, error) { return read(path, maxFile, nil) }
 
 // Open is [Read] for a cassette that is to be played: where the contents of changed files are larger than 8 MiB, they
 // stay in the file until a [Player] needs them. Such a cassette can neither be written nor compared. The cassette is in
@@ -29,16 +30,24 @@ func Open(tree disk.Tree, path string) (*Cassette, error) {
 	if err := check(tree, path); err != nil {
 		return nil, err
 	}
-	return read(path, maxInMemory)
+	return read(path, maxInMemory, nil)
 }
 
-// read reads a cassette. It keeps the contents of changed files, or none of them if they have more than room bytes.
-func read(path string, room int) (*Cassette, error) {
+// nothing is the room of a cassette that is only looked at: neither contents nor events are kept.
+const nothing = -1
+
+// visitor is called with a line of a cassette. The bytes are its own until it returns.
+type visitor func(line []byte)
+
+// read reads a cassette. It keeps the contents of changed files, or none of them if they have more than room bytes; see
+// also [nothing]. If visit is not nil, it is called with the lines of the cassette's behaviour as [Cassette.behaviour]
+// writes them, also where an error follows.
+func read(path string, room int, visit visitor) (*Cassette, error) {
 	src, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := scan(src, room)
+	c, err := scan(src, room, visit)
 	name := src.file.Name()
 	if err := errors.Join(explain(err, name), src.Close()); err != nil {
 		return nil, err
@@ -50,11 +59,14 @@ func read(path string, room int) (*Cassette, error) {
 	return c, nil
 }
 
-// scan reads a cassette's text. An error in the text is a [*CorruptError] without a path.
-func scan(text io.Reader, room int) (*Cassette, error) {
+// scan is read for a cassette's text. An error in the text is a [*CorruptError] without a path.
+func scan(text io.Reader, room int, visit visitor) (*Cassette, error) {
 	lines := newLineReader(text)
 	defer lines.release()
-	r := reading{Cassette: new(Cassette), decoder: newDecoder(), sums: newSums(), room: room, calls: make(calls)}
+	r := reading{
+		Cassette: new(Cassette), decoder: newDecoder(), sums: newSums(), room: room, forget: room == nothing,
+		visit: visit, calls: make(calls),
+	}
 	end := 0 // the line of the totals, if other lines follow it
 	for {
 		line, err := lines.next()
@@ -155,6 +167,25 @@ type reading struct {
 	timed   bool          // the timings were read; only the totals may follow
 	calls   calls
 	room    int // how many more bytes of changed files may be kept
+	forget  bool
+	visit   visitor // nil: nobody looks
+	shown   []byte  // the line that visit gets
+}
+
+// show lets the visitor look at v as a line.
+func (r *reading) show(v any) (err error) {
+	if r.visit == nil {
+		return nil
+	}
+	if body, ok := v.(trajectory.Body); ok {
+		r.shown, err = appendEvent(r.shown[:0], body)
+	} else {
+		r.shown, err = appendJSON(r.shown[:0], v)
+	}
+	if err == nil {
+		r.visit(r.shown)
+	}
+	return err
 }
 
 func (r *reading) line(number int, line []byte) error {
@@ -181,7 +212,10 @@ func (r *reading) header(line []byte) error {
 	if err := r.decoder.decode(line, &r.Header); err != nil {
 		return err
 	}
-	return r.Header.check()
+	if err := r.Header.check(); err != nil {
+		return err
+	}
+	return r.show(r.Header.behaviour())
 }
 
 func (r *reading) turn(line []byte) error {
@@ -193,7 +227,7 @@ func (r *reading) turn(line []byte) error {
 		return fmt.Errorf("found turn %d, want turn %d", t.Turn, len(r.Turns)+1)
 	}
 	r.Turns = append(r.Turns, Turn{})
-	return nil
+	return r.show(t)
 }
 
 func (r *reading) event(line []byte) error {
@@ -202,14 +236,33 @@ func (r *reading) event(line []byte) error {
 		return errors.New("unexpected event after the turn's changes")
 	}
 	body, err := r.decoder.decodeEvent(line)
-	turn.Events = append(turn.Events, trajectory.Event{Turn: len(r.Turns), Body: body})
+	kept := body
+	if r.forget {
+		kept = empty(body)
+	}
+	turn.Events = append(turn.Events, trajectory.Event{Turn: len(r.Turns), Body: kept})
 	if err != nil {
 		return err
 	}
-	if err := checkEvent(body); err != nil {
+	if err := cmp.Or(checkEvent(body), r.calls.check(body)); err != nil {
 		return err
 	}
-	return r.calls.check(body)
+	return r.show(body)
+}
+
+// empty returns an event of nothing in the place of one that is forgotten. Those that are counted keep their kind.
+func empty(body trajectory.Body) trajectory.Body {
+	switch body.(type) {
+	case trajectory.Prompt:
+		return trajectory.Prompt{}
+	case trajectory.Stop:
+		return trajectory.Stop{}
+	case trajectory.ToolStart:
+		return trajectory.ToolStart{}
+	case trajectory.Terminal:
+		return trajectory.Terminal{}
+	}
+	return trajectory.Message{}
 }
 
 func (r *reading) change(line []byte) error {
@@ -218,6 +271,9 @@ func (r *reading) change(line []byte) error {
 		return err
 	}
 	change, err := l.change()
+	if err == nil {
+		err = r.show(lineOf(change))
+	}
 	changes := &r.Turns[len(r.Turns)-1].Delta.Changes
 	if n := len(*changes); err == nil && n > 0 && (*changes)[n-1].Path >= change.Path {
 		err = errors.New("the turn's changes are not sorted by path")

@@ -27,7 +27,7 @@ func seal(t testing.TB, lines string, counts totals) []byte {
 
 // decode reads a cassette from its bytes.
 func decode(data []byte) (*Cassette, *CorruptError) {
-	c, err := scan(bytes.NewReader(data), maxFile)
+	c, err := scan(bytes.NewReader(data), maxFile, nil)
 	bad, ok := errors.AsType[*CorruptError](err)
 	if err != nil && !ok {
 		panic(err)

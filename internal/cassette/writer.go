@@ -36,7 +36,7 @@ func pack(path string, c *Cassette) (packed, error) {
 	if err != nil {
 		return packed{}, fmt.Errorf("write cassette %s: %w", path, err)
 	}
-	back, err := scan(bytes.NewReader(text), maxFile)
+	back, err := scan(bytes.NewReader(text), nothing, nil)
 	if err != nil {
 		return packed{}, fmt.Errorf("write cassette: it could not be read back: %w", explain(err, path))
 	}
@@ -83,7 +83,7 @@ func encode(c *Cassette) ([]byte, error) {
 
 // eachLine calls visit with each line of a cassette but its last two, the timings and the totals. The bytes are visit's
 // until it returns.
-func eachLine(c *Cassette, visit func(line []byte)) error {
+func eachLine(c *Cassette, visit visitor) error {
 	if c.deferred != nil {
 		panic("cassette: the cassette was read by Open, which may leave out contents of files; use Read")
 	}
@@ -124,7 +124,7 @@ func timingsOf(turns []Turn) timingsLine {
 }
 
 // turnLines is eachLine for a turn. It uses and returns b for its lines.
-func turnLines(b []byte, n int, t Turn, visit func(line []byte)) ([]byte, error) {
+func turnLines(b []byte, n int, t Turn, visit visitor) ([]byte, error) {
 	b, err := appendJSON(b[:0], turnLine{n})
 	if err != nil {
 		return nil, err

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -303,14 +301,15 @@ how long everything took and which sandbox confined the agent.`,
 }
 
 func (a *App) diffCassettes(one, two string) error {
-	reader := func(file string) func() (*cassette.Cassette, error) {
-		return func() (*cassette.Cassette, error) {
-			runtime.GC() // one that was read before may be large
-			return a.readCassette(file)
+	for _, file := range []string{one, two} {
+		if file == "" {
+			return usageError("the file name is empty")
 		}
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(50)) // a session is most of the memory
-	differences, err := cassette.CompareRead(reader(one), reader(two))
+	differences, err := cassette.CompareFiles(a.path(one), a.path(two))
+	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
+		return usageError("%s: no such file", a.shown(missing.Path))
+	}
 	if err != nil || len(differences) == 0 {
 		return err
 	}
