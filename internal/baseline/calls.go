@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
@@ -17,21 +15,17 @@ const maxSession = 32 << 20
 // callsOf returns the tool calls of a unit, each as its tool's name and its arguments. What differs between sessions of
 // the same behaviour is normalised in a run's trajectory, as in a cassette.
 func callsOf(run *rundir.Run, id, variant string, trial int) ([]string, error) {
-	file := run.UnitDirs(strings.TrimPrefix(id, run.Manifest().Name+"/"), variant, trial).File(rundir.Trajectory)
-	data, err := run.ReadFile(file, maxSession)
+	dirs := run.UnitDirs(strings.TrimPrefix(id, run.Manifest().Name+"/"), variant, trial)
+	did, err := run.ReadTrajectory(dirs, maxSession)
 	if err != nil {
 		return nil, err
-	}
-	var did trajectory.Run
-	if err := jsonvalue.Decode(data, &did); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	calls := did.ToolCalls()
 	texts := make([]string, len(calls))
 	for i, c := range calls {
 		args, err := json.Marshal(c.Args)
 		if err != nil {
-			return nil, fmt.Errorf("%s: call %d: %w", file, i+1, err)
+			return nil, fmt.Errorf("%s: call %d: %w", dirs.File(rundir.Trajectory), i+1, err)
 		}
 		texts[i] = cmp.Or(c.Name, strings.TrimSpace(c.Kind+" "+c.Title)) + " " + string(args)
 	}

@@ -112,9 +112,6 @@ func (a *arm) lay(ctx context.Context, src workspace.Source, to string, keep fun
 // install puts a skill where the agent looks for it: what git has of it or, outside of a repository, all. What shows
 // how agents are judged, or how others did, stays away.
 func (r *Runner) install(ctx context.Context, a *arm, dir string, profile agent.Profile) error {
-	if profile.Skills == "" {
-		return fmt.Errorf("it is not known where agents of kind %s look for skills", profile.Kind)
-	}
 	listed, known, err := git.Files(ctx, dir)
 	if err != nil {
 		return err
@@ -126,11 +123,16 @@ func (r *Runner) install(ctx context.Context, a *arm, dir string, profile agent.
 	exclude(&src, slices.Concat(r.ours(), []string{r.besidePlaybook(filepath.Base(r.pb.File))}, r.pb.Files))
 	to := path.Join(profile.Skills, filepath.Base(dir))
 	a.skills = append(a.skills, to)
-	if err := a.lay(ctx, src, to, func(p string) bool { return !known || slices.Contains(listed, p) }); err != nil {
+	has := make(map[string]bool, len(listed))
+	for _, p := range listed {
+		has[p] = true
+	}
+	if err := a.lay(ctx, src, to, func(p string) bool { return !known || has[p] }); err != nil {
 		return err
 	}
 	if _, ok := a.files[path.Join(to, plan.SkillFile)]; !ok {
-		return fmt.Errorf("there is no %s, or git ignores it: that is what makes a directory a skill", plan.SkillFile)
+		return fmt.Errorf("a skill is a directory with a %s, and there is none that git does not ignore: add it, or "+
+			"change .gitignore", plan.SkillFile)
 	}
 	return nil
 }

@@ -105,16 +105,23 @@ func (r *Runner) readAgreements() (func(plan.Evaluator) error, error) {
 	return func(e plan.Evaluator) error { return kept.Check(e.Name, e.Digest, files, e.MinAgreement) }, err
 }
 
-// evidence is what evaluators look at.
-func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
-	in := evaluator.Input{
-		Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run, NoModels: a.judges().Unasked(),
+// input is what evaluators look at, but for files and metrics.
+func (a *attempt) input() (in evaluator.Input, err error) {
+	in = evaluator.Input{Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run, NoModels: a.judges().Unasked()}
+	if a.judgments != nil {
+		in.Models = a.judgments
 	}
 	if evaluatorNeeds(a.unit)&evaluator.StartsChild != 0 {
-		var err error
-		if in.Scripts, err = a.scripts(); err != nil {
-			return in, err
-		}
+		in.Scripts, err = a.scripts()
+	}
+	return in, err
+}
+
+// evidence is what evaluators look at.
+func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
+	in, err := a.input()
+	if err != nil {
+		return in, err
 	}
 	if in.Run != nil {
 		in.Metrics = measure(a.result)
@@ -140,9 +147,6 @@ func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
 			return fmt.Errorf("%w: %s", err, keepAdvice)
 		}
 		return nil
-	}
-	if a.judgments != nil {
-		in.Models = a.judgments
 	}
 	return in, nil
 }

@@ -92,9 +92,12 @@ func (a *attempt) keepRun() error {
 	}
 	return a.secrets.WriteLines(filepath.Join(a.site.runDirs.Artifacts, rundir.Trajectory), 0o644,
 		func(w io.Writer) error {
+			if !a.role.runsAgent() {
+				return writeRun(w, a.result.Run)
+			}
 			looks := finder{shows: func(line []byte) bool { return a.secrets.Suspect(line, false) >= 0 }}
 			err := writeRun(io.MultiWriter(w, &looks), a.result.Run)
-			a.result.Masked = a.result.Masked || looks.found && a.role.runsAgent()
+			a.result.Masked = a.result.Masked || looks.found
 			return err
 		})
 }

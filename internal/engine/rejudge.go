@@ -2,15 +2,14 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
@@ -26,7 +25,7 @@ import (
 // former are the results of the run that is judged anew, by unit.
 type former map[string]result.Unit
 
-// loadFormer reads the run that is to be judged anew, which must be one of the same units and prompts.
+// loadFormer reads the run that is to be judged anew, which must be one of the same units, prompts, steps and jobs.
 func (r *Runner) loadFormer() (units former, jobs []result.Job, err error) {
 	of := r.cfg.Keep.Rejudged
 	m := of.Manifest()
@@ -34,11 +33,14 @@ func (r *Runner) loadFormer() (units former, jobs []result.Job, err error) {
 		return nil, nil, fault.Advise(fmt.Errorf("the run %s has not finished", m.RunID),
 			"sdd-eval run --resume "+m.RunID)
 	}
-	if err := r.checkFormer(m); err != nil {
-		return nil, nil, fault.Advise(err, "sdd-eval run "+r.pb.File)
-	}
 	list, unitsErr := of.Units()
 	jobs, jobsErr := of.Jobs()
+	if err := errors.Join(unitsErr, jobsErr); err != nil {
+		return nil, nil, err
+	}
+	if err := r.checkFormer(m, jobs); err != nil {
+		return nil, nil, fault.Advise(err, "sdd-eval run "+r.pb.File)
+	}
 	units = make(former, len(list))
 	for _, u := range list {
 		if u.Replayed {
@@ -48,11 +50,18 @@ func (r *Runner) loadFormer() (units former, jobs []result.Job, err error) {
 		}
 		units[u.ID] = u
 	}
-	return units, jobs, errors.Join(unitsErr, jobsErr)
+	for _, id := range m.Units {
+		if _, ok := units[id]; !ok { // its line was taken out
+			return nil, nil, fault.Advise(fmt.Errorf("the run %s has no result of %s", m.RunID, id),
+				"sdd-eval run --resume "+m.RunID)
+		}
+	}
+	return units, jobs, nil
 }
 
-// checkFormer returns an error if agents were asked something else in a run than the plan asks.
-func (r *Runner) checkFormer(m rundir.Manifest) error {
+// checkFormer returns an error if a run, whose jobs ended so, asked its agents something else than the plan, or has
+// other steps or jobs.
+func (r *Runner) checkFormer(m rundir.Manifest, jobs []result.Job) error {
 	now := rundir.ManifestOf(r.plan)
 	if now.Trials != m.Trials {
 		return fmt.Errorf("%s has %d trials, and the run %s %d", r.pb.File, now.Trials, m.RunID, m.Trials)
@@ -70,14 +79,44 @@ func (r *Runner) checkFormer(m rundir.Manifest) error {
 					c.ID, m.RunID)
 			}
 		}
+		for _, id := range c.Variants {
+			if was, is := variantOf(m, id), variantOf(now, id); was.Given != is.Given {
+				return fmt.Errorf("%s: the variant %s is no longer given what it was in the run %s: its steps or "+
+					"prompts have changed", r.plan.Trials(c.ID, id)[0].Variant.Position, id, m.RunID)
+			}
+		}
+	}
+	for _, j := range slices.Concat(r.plan.Before(), r.plan.After()) {
+		if !reports(j) && !slices.ContainsFunc(jobs, func(was result.Job) bool { return was.ID == j.ID }) {
+			return fmt.Errorf("%s: the run %s has no job %s", j.Position, m.RunID, j.ID)
+		}
+	}
+	for _, id := range m.Jobs {
+		if !slices.Contains(now.Jobs, id) {
+			return fmt.Errorf("%s no longer has the job %s of the run %s", r.pb.File, id, m.RunID)
+		}
 	}
 	return nil
+}
+
+// variantOf returns the variant with an id, which the manifest has.
+func variantOf(m rundir.Manifest, id string) rundir.Variant {
+	return m.Variants[slices.IndexFunc(m.Variants, func(v rundir.Variant) bool { return v.ID == id })]
 }
 
 // describeFormer has a manifest say what the agents of the run that is judged anew were, and what they were asked.
 func (r *run) describeFormer(m *rundir.Manifest) {
 	of := r.cfg.Keep.Rejudged.Manifest()
 	m.Rejudged, m.Mode, m.Sandbox, m.Variants = of.RunID, of.Mode, of.Sandbox, of.Variants
+	m.Problems = of.Problems
+	source := r.fromRoot(r.source)
+	agents := func(name, _ string) bool { return strings.HasPrefix(name, armInput) || name == source }
+	maps.DeleteFunc(m.Inputs, agents)
+	for name, digest := range of.Inputs {
+		if agents(name, digest) {
+			m.Inputs[name] = digest
+		}
+	}
 	for i, c := range m.Cases {
 		was := of.Cases[slices.IndexFunc(of.Cases, func(o rundir.Case) bool { return o.ID == c.ID })]
 		digests := maps.Clone(c.Digests)
@@ -94,7 +133,7 @@ func (r *run) describeFormer(m *rundir.Manifest) {
 func (r *run) keepFormerJobs(jobs []result.Job) error {
 	for _, j := range jobs {
 		i := slices.IndexFunc(r.plan.Jobs, func(p plan.Job) bool { return p.ID == j.ID })
-		if i < 0 || reports(r.plan.Jobs[i]) {
+		if reports(r.plan.Jobs[i]) {
 			continue
 		}
 		if err := r.kept.AppendJob(j); err != nil {
@@ -135,14 +174,20 @@ func (a *attempt) rejudge(ctx context.Context, was result.Unit) error {
 		return err
 	}
 	kept := of.UnitDirs(a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
-	if a.result.Run, err = readRun(of, kept); err != nil {
+	a.result.Run, err = of.ReadTrajectory(kept, maxFormer)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && was.Sent == 0: // no agent was started, or none was asked
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Advise(fmt.Errorf("the run %s does not keep what the agent did: %w", of.ID(), err),
+			"sdd-eval run --again "+of.ID())
+	case err != nil:
 		return err
 	}
 	hasFiles, err := copyKept(ctx, kept.Workspace, dirs.Workspace)
 	if err != nil {
 		return err
 	}
-	if !known(was) {
+	if was.Reason != "" && (was.Outcome == result.Error || was.Outcome == result.Skip) { // there was nothing to judge
 		return a.keepFormer(of, kept)
 	}
 	noModels := a.openJudgments()
@@ -161,25 +206,15 @@ func (a *attempt) rejudge(ctx context.Context, was result.Unit) error {
 	return a.keepFormer(of, kept)
 }
 
-// known reports whether the evaluators had something to judge: else the unit stays as it is.
-func known(was result.Unit) bool {
-	return was.Metrics != nil && !(was.Outcome == result.Error && was.Reason != "")
-}
-
 // formerEvidence is what evaluators look at in what the run keeps.
 func (a *attempt) formerEvidence(
 	ctx context.Context, of *rundir.Run, kept rundir.UnitDirs, hasFiles bool,
 ) (evaluator.Input, error) {
-	in := evaluator.Input{
-		Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run, Metrics: a.result.Metrics,
-		NoModels: a.judges().Unasked(),
+	in, err := a.input()
+	if err != nil {
+		return in, err
 	}
-	if evaluatorNeeds(a.unit)&evaluator.StartsChild != 0 {
-		var err error
-		if in.Scripts, err = a.scripts(); err != nil {
-			return in, err
-		}
-	}
+	in.Metrics = a.result.Metrics
 	if hasFiles {
 		in.Files, in.Workspace = workspace.OnDisk(a.site.dirs.workspace), a.site.dirs.workspace
 		in.Changes = func(context.Context) (string, error) {
@@ -192,9 +227,6 @@ func (a *attempt) formerEvidence(
 				return "", fmt.Errorf("the run %s does not keep what steps changed", of.ID())
 			}
 		}
-	}
-	if a.judgments != nil {
-		in.Models = a.judgments
 	}
 	return in, nil
 }
@@ -225,22 +257,6 @@ func (a *attempt) unkept(e plan.Evaluator, in evaluator.Input) string {
 
 // maxFormer is how large a file of a unit may be that is read, in bytes.
 const maxFormer = 1 << 30
-
-// readRun returns what the agent of a unit did, nil if none was started.
-func readRun(of *rundir.Run, kept rundir.UnitDirs) (*trajectory.Run, error) {
-	data, err := of.ReadFile(kept.File(rundir.Trajectory), maxFormer)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	run := new(trajectory.Run)
-	if err := json.Unmarshal(data, run); err != nil {
-		return nil, fmt.Errorf("%s of the run %s: %w", kept.File(rundir.Trajectory), of.ID(), err)
-	}
-	return run, nil
-}
 
 // copyKept copies the workspace that a run keeps, and reports whether it keeps one.
 func copyKept(ctx context.Context, from, to string) (bool, error) {

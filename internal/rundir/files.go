@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
@@ -49,6 +50,20 @@ func (r *Run) OpenFile(name string) (*os.File, error) {
 		return nil, fmt.Errorf("run %s: read %s: %w", r.ID(), name, err)
 	}
 	return file, nil
+}
+
+// ReadTrajectory reads what the agent of a unit did, as [Run.ReadFile] reads a file.
+func (r *Run) ReadTrajectory(dirs UnitDirs, limit int64) (*trajectory.Run, error) {
+	name := dirs.File(Trajectory)
+	data, err := r.ReadFile(name, limit)
+	if err != nil {
+		return nil, err
+	}
+	did := new(trajectory.Run)
+	if err := jsonvalue.Decode(data, did); err != nil {
+		return nil, fmt.Errorf("run %s: read %s: %w", r.ID(), name, err)
+	}
+	return did, nil
 }
 
 // EachEvent reads a trajectory and calls f with the JSON of each event, of which one is in memory at a time. It returns

@@ -116,6 +116,9 @@ type Variant struct {
 	Mode    string   `json:"mode,omitempty"`
 	// Env has the names of the variables that the agent got.
 	Env []string `json:"env,omitempty"`
+	// Given is a digest of what its units get that their cases do not say: steps, and words that it adds to prompts.
+	// It is empty for a variant without units.
+	Given string `json:"given,omitempty"`
 }
 
 // Case is a case as it was run.
@@ -377,6 +380,12 @@ func ManifestOf(planned *plan.Plan) Manifest {
 		Judges:  make(map[string][]string),
 		AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
 	}
+	given := make(map[string]string)
+	for _, u := range planned.Units {
+		if given[u.Variant.ID] == "" {
+			given[u.Variant.ID] = digestOfGiven(u)
+		}
+	}
 	for _, v := range pb.Variants {
 		command, args := v.Agent.Command, v.Agent.Args
 		if profile, ok := agent.Lookup(v.Agent.Kind); ok {
@@ -385,7 +394,7 @@ func ManifestOf(planned *plan.Plan) Manifest {
 		}
 		m.Variants = append(m.Variants, Variant{
 			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Reference: v.Reference, Preset: v.Agent.Preset,
-			Command: command, Args: args, Model: v.Agent.Model, Mode: v.Agent.Mode,
+			Command: command, Args: args, Model: v.Agent.Model, Mode: v.Agent.Mode, Given: given[v.ID],
 		})
 	}
 	for _, c := range planned.Cases() {
@@ -421,6 +430,17 @@ func variantIDs(variants []plan.Variant) []string {
 		ids[i] = v.ID
 	}
 	return ids
+}
+
+// digestOfGiven returns [Variant.Given] of a unit's variant, which is the same for all its units.
+func digestOfGiven(u plan.Unit) string {
+	adds := u.Variant.Overlay
+	given := []any{u.Variant.Style, adds.PromptPrefix, adds.PromptSuffix, u.Variant.Texts}
+	u.Case = plan.Case{}
+	for _, s := range u.Steps {
+		given = append(given, s.Uses, s.With, s.Run, s.Cwd, u.PromptsOf(s))
+	}
+	return digestOf(given)
 }
 
 // digestsOf returns the digests of a case that follow from the plan alone.

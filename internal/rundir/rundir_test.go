@@ -306,6 +306,9 @@ workflow:
 			ReferenceAnswer: "a",
 		},
 	}, m.Cases)
+	require.NotEmpty(t, m.Variants[0].Given)
+	require.Equal(t, m.Variants[0].Given, m.Variants[1].Given, "the same steps")
+	m.Variants[0].Given, m.Variants[1].Given = "", ""
 	require.Equal(t, Variant{ID: "w", Style: "sdd", Kind: "acp", Command: "agent", Args: []string{"-x"}}, m.Variants[1])
 	profile, ok := agent.Lookup("claude-cli")
 	require.True(t, ok)
@@ -313,6 +316,56 @@ workflow:
 		ID: "v", Style: "sdd", Kind: "claude-cli", Preset: "mine", Model: "m",
 		Command: profile.Command, Args: profile.Arguments(nil, ""),
 	}, m.Variants[0])
+}
+
+func TestGiven(t *testing.T) {
+	text := `name: demo
+sdd_loop: {max_iterations: 2}
+variants:
+  v: {style: sdd, prompt_prefix: a, agent: {kind: acp, command: agent}}
+task: {title: t, prompt: p}
+evaluators: [{name: e, type: check}]
+workflow:
+  jobs:
+    ask:
+      strategy: {matrix: {variant: [v]}}
+      steps:
+        - {run: make it, cwd: d}
+        - {uses: builtin:sdd-eval/workspace.prepare}
+        - {uses: builtin:sdd-eval/acp.sdd-loop}
+`
+	given := func(edits ...string) string {
+		check := plan.Kind{Keys: struct{}{}, Decode: func(*doc.Node) any { return nil }}
+		edited := strings.NewReplacer(edits...).Replace(text)
+		require.True(t, len(edits) == 0 || edited != text, "%q is not there", edits)
+		pb, err := plan.Parse("p.yaml", []byte(edited), plan.Kinds{"check": check})
+		require.NoError(t, err)
+		p, err := pb.Plan()
+		require.NoError(t, err)
+		return ManifestOf(p).Variants[0].Given
+	}
+	for _, same := range [][]string{
+		{"name: demo", "name: other\n"},
+		{"name: e", "name: f"},
+		{"prompt: p", "prompt: q"},
+		{"command: agent", "command: other"},
+		{"{run: make", "{name: n, run: make"},
+	} {
+		require.Equal(t, given(), given(same...), same)
+	}
+	for _, other := range [][]string{
+		{"style: sdd", "style: sdd-legacy"},
+		{"prompt_prefix: a", "prompt_prefix: b"},
+		{"prompt_prefix: a", "prompt_suffix: a"},
+		{"make it", "make that"},
+		{"cwd: d", "cwd: e"},
+		{"title: t", "title: s"},
+		{"max_iterations: 2", "max_iterations: 3"},
+		{"acp.sdd-loop", "acp.prompt"},
+		{"{uses: builtin:sdd-eval/acp.sdd-loop}", "{uses: builtin:sdd-eval/acp.sdd-loop}\n        - {run: make}"},
+	} {
+		require.NotEqual(t, given(), given(other...), other)
+	}
 }
 
 func TestManifestOfTask(t *testing.T) {
