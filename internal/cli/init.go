@@ -27,6 +27,7 @@ const (
 	schemaLine = "# yaml-language-server: $schema="
 	specSchema = "https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/playbooks/en/" +
 		"llman-sdd-eval.schema.json"
+	ownSchema  = "https://raw.githubusercontent.com/sdd-eval/sdd-eval/main/playbook/schema.json"
 	schemaFile = "sdd-eval.schema.json" // beside the playbook
 )
 
@@ -41,6 +42,7 @@ var safeName = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
 // initOptions are the flags of `sdd-eval init`.
 type initOptions struct {
 	name, schema, root, ci string
+	agents, configDir      string // of the variants
 	force                  bool
 }
 
@@ -48,7 +50,7 @@ func initCommand() command {
 	return command{
 		name: "init",
 		usage: "[--ci github|gitlab] [--root DIR]\n" +
-			"  sdd-eval init --name NAME [--force] [--schema spec|local] [--root DIR]",
+			"  sdd-eval init --name NAME [--agent KIND[/PRESET],...] [--force] [--schema spec|local] [--root DIR]",
 		short: "write a playbook to start from",
 		long: `In a Go module, writes what go test needs for a first playbook: evals/evals_test.go, the playbook
 evals/first.yaml with a scripted agent and a small shop for it to work on, and lines in .gitignore and
@@ -58,26 +60,31 @@ a job that replays the recordings, with a Makefile for it, evals/ci.mk; where ev
 there already, it writes nothing else.
 
 With --name, writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path.
-The playbook can be run as it is, with a scripted agent in two workflow styles; its comments show how
-to use real agents instead. Also has git ignore the runs, in .llman/sdd-eval/.gitignore, and
-test-output, in .gitignore.`,
+The playbook can be run as it is: with the agents of --agent, to compare them, or with a scripted one in
+two workflow styles. Also has git ignore the runs, in .llman/sdd-eval/.gitignore, and test-output, in
+.gitignore.`,
 		examples: `sdd-eval init
 sdd-eval init --ci github
 sdd-eval init --name demo
+sdd-eval init --name duel --agent claude,codex
 sdd-eval init --name demo --force --schema local`,
 		codes: `0  the playbook was written and, without --name, recorded
 1  the scripted agent did not do what the playbook expects
-2  the usage is wrong, there is no Go module, or a file is in the way
+2  the usage is wrong, there is no Go module, a file is in the way, or an agent or its account is missing
 3  something could not be written, required or recorded`,
 		define: func(a *App, f *flags) action {
 			o := initOptions{schema: "spec"}
 			f.choice(&o.ci, "ci", "Also write a job for the CI of `github|gitlab`.", starter.GitHub, starter.GitLab)
 			f.text(&o.name, "name", kindText,
 				"The `NAME` of the playbook: a letter, then up to 63 letters, digits, _ and -.")
+			f.text(&o.agents, "agent", kindText, "Compare these agents: `KIND[/PRESET],...`, where a word of its name "+
+				"(claude, codex) stands for a kind, and a preset that only one kind has for both.")
+			f.configDir(&o.configDir)
 			f.BoolVar(&o.force, "force", false, "Overwrite an existing playbook of that name.")
 			f.choice(&o.schema, "schema",
 				"The schema that editors check the playbook against, `spec|local`: spec is the published schema of "+
-					"the original format; local is the schema of this version, in "+schemaFile+" beside the playbook.",
+					"the original format (ours if agents are named); local is the schema of this version, in "+
+					schemaFile+" beside the playbook.",
 				"spec", "local")
 			f.root(&o.root)
 			return func(ctx context.Context, _ []string) error {
@@ -86,8 +93,9 @@ sdd-eval init --name demo --force --schema local`,
 					return usageError("init: --ci is for a Go module: remove --name").hint("sdd-eval init --help")
 				case o.name != "":
 					return a.init(o)
-				case f.Changed("force") || f.Changed("schema"):
-					return usageError("init: --force and --schema are for --name NAME").hint("sdd-eval init --help")
+				case f.Changed("force") || f.Changed("schema") || f.Changed("agent"):
+					return usageError("init: --agent, --force and --schema are for --name NAME").
+						hint("sdd-eval init --help")
 				}
 				return a.initModule(ctx, o)
 			}
@@ -168,9 +176,15 @@ func (a *App) init(o initOptions) error {
 	if err != nil {
 		return err
 	}
+	text, schema := template, specSchema
+	if o.agents != "" {
+		if text, err = a.comparing(o.agents, o.configDir); err != nil {
+			return err
+		}
+		schema = ownSchema
+	}
 	dir := filepath.Join(root, ".llman", "sdd-eval", "playbooks")
 	tree := disk.Tree(root)
-	schema := specSchema
 	if o.schema == "local" {
 		schema = "./" + schemaFile
 		if err := tree.Replace(filepath.Join(dir, schemaFile), plan.Schema(kinds.All()), 0o644); err != nil {
@@ -178,7 +192,7 @@ func (a *App) init(o initOptions) error {
 		}
 	}
 	file := filepath.Join(dir, o.name+".yaml")
-	text := schemaLine + schema + "\n" + strings.ReplaceAll(template, "{{name}}", o.name)
+	text = schemaLine + schema + "\n" + strings.ReplaceAll(text, "{{name}}", o.name)
 	write := tree.Create
 	if o.force {
 		write = tree.Replace
@@ -193,13 +207,19 @@ func (a *App) init(o initOptions) error {
 		return fmt.Errorf("init: %w", err)
 	}
 	fmt.Fprintln(a.Stdout, a.shown(file))
-	fmt.Fprintf(a.Stderr, "next: %s\n", commandLine("run", "--playbook", a.shown(file), "--root", o.root))
+	next := []string{"run", "--playbook", a.shown(file), "--root", o.root}
+	if o.agents != "" {
+		next = append(next, "--config-dir", o.configDir, "--open")
+	}
+	fmt.Fprintf(a.Stderr, "next: %s\n", commandLine(next...))
 	return nil
 }
 
 // overwriting returns the command line that overwrites the playbook.
 func (o initOptions) overwriting() string {
-	line := []string{"init", "--name", o.name, "--force", "--root", o.root}
+	line := []string{
+		"init", "--name", o.name, "--agent", o.agents, "--force", "--root", o.root, "--config-dir", o.configDir,
+	}
 	if o.schema == "local" {
 		line = append(line, "--schema", "local")
 	}
