@@ -136,7 +136,7 @@ func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
 			in.AfterSteps = &evaluator.State{
 				Files: workspace.OnDisk(a.site.dirs.workspace), Workspace: a.site.dirs.workspace,
 				Changes: a.changes(func(ctx context.Context) (workspace.Diff, error) {
-					return a.site.baseline.Without(a.exclusion).Diff(ctx, a.site.dirs.workspace)
+					return a.site.compared().Diff(ctx, a.site.dirs.workspace)
 				}),
 			}
 		}

@@ -178,8 +178,16 @@ func (a *attempt) sweep(ctx context.Context) error {
 		return err
 	}
 	look, kept := a.secrets.Sweep, ""
+	was := &searched{secrets: a.secrets.Len(), begun: a.starters.alone()}
+	also := new(secret.Look)
+	if a.site.ended == nil || a.site.live() { // else nobody asks for it
+		also.File = was.seen.Add
+	}
 	if a.site.runDirs != nil {
-		look, kept = a.secrets.Scrub, ", masked in the copy that is kept"
+		look = func(ctx context.Context, dir string) ([]secret.Finding, error) {
+			return a.secrets.Scrub(ctx, dir, also)
+		}
+		kept = ", masked in the copy that is kept"
 	}
 	found, err := look(ctx, a.site.dirs.workspace)
 	a.site.touched = true // what is masked is no longer what was put there
@@ -187,7 +195,9 @@ func (a *attempt) sweep(ctx context.Context) error {
 		err = errors.Join(fmt.Errorf("%w; the workspace is not kept", err), a.site.drop())
 		kept = ""
 	}
-
+	if was.keys = also.Keys; a.site.runDirs != nil && err == nil && len(found) == 0 && a.endures() {
+		a.site.searched = was
+	}
 	if left := a.site.dirs.left; left != "" && err == nil && len(found) == 0 { // a step may have removed them
 		found, err = a.secrets.Sweep(ctx, left)
 	}
@@ -325,6 +335,9 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 	}
 	again := a.newAttempt(a.unit, rehearses, io.Discard, newUnit(a.unit, a.now(), nil))
 	again.tape.path, again.tape.tree, again.judgments = path, tree, a.judgments
+	if does(a.unit.Steps, startsChild) {
+		a.site.searched = nil // what runs now may reach the workspace, too
+	}
 	if err := again.run(ctx); err != nil {
 		return fmt.Errorf("no cassette was written, because it cannot be replayed: %w", err)
 	}

@@ -42,16 +42,19 @@ func (s *site) end(ctx context.Context, following []plan.Step, turns []cassette.
 		return nil
 	}
 	before := s.unit.Steps[:len(s.unit.Steps)-len(following)]
-	d, err := s.diff(ctx, turns, s.ownWork(before))
+	var d workspace.Diff
+	var err error
+	if s.live() {
+		var left workspace.Manifest
+		if left, err = s.compared().Manifest(ctx, s.dirs.workspace); err == nil {
+			s.endedDigest = left.Digest()
+			d, err = s.compared().Compare(ctx, s.dirs.workspace, left)
+		}
+	} else {
+		d, err = s.diff(ctx, turns, s.ownWork(before))
+	}
 	if err != nil {
 		return err
-	}
-	if s.live() {
-		m, err := s.baseline.Without(s.exclusion).Manifest(ctx, s.dirs.workspace)
-		if err != nil {
-			return err
-		}
-		s.endedDigest = m.Digest()
 	}
 	s.ended = &d
 	if !slices.ContainsFunc(s.unit.Evaluators, func(e plan.Evaluator) bool {
@@ -103,7 +106,7 @@ func (s *site) isAsLeft(ctx context.Context) (bool, error) {
 	if s.ended == nil {
 		return true, nil
 	}
-	now, err := s.baseline.Without(s.exclusion).Manifest(ctx, s.dirs.workspace)
+	now, err := s.compared().Manifest(ctx, s.dirs.workspace)
 	return now.Digest() == s.endedDigest, err
 }
 

@@ -308,7 +308,8 @@ func (r *run) scrub(ctx context.Context) error {
 	}
 	ctx, cancel := closing(ctx, 0)
 	defer cancel()
-	found, err := secrets.Scrub(ctx, r.kept.Dir())
+	known := r.starters.unchanged(r.kept.Dir(), secrets.Len(), r.properties)
+	found, err := secrets.Scrub(ctx, r.kept.Dir(), &secret.Look{Known: known})
 	if err != nil {
 		err = fmt.Errorf("look for secrets in the run's directory: %w", err)
 	}

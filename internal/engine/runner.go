@@ -63,6 +63,7 @@ type Runner struct {
 	template  template
 	builds    builds
 	programs  programs
+	starters  starters
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.

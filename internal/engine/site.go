@@ -50,6 +50,9 @@ type site struct {
 	// touched tells that something else than whole turns of the agent may have changed the workspace since the last of
 	// them.
 	touched bool
+	// searched is what the search for secrets came to, as long as the workspace is what it was then; nil: that is not
+	// known.
+	searched *searched
 	// dropped tells that the workspace is not kept, because nobody knows what is in it.
 	dropped bool
 }
@@ -231,6 +234,15 @@ func (s *site) ownUnit() bool {
 	return s.ownWork(s.unit.Steps) && evaluatorNeeds(s.unit)&evaluator.StartsChild == 0
 }
 
+// compared is what the workspace is compared with.
+func (s *site) compared() workspace.Baseline {
+	b := s.baseline.Without(s.exclusion)
+	if s.searched != nil {
+		b = b.Knowing(&s.searched.seen)
+	}
+	return b
+}
+
 // diff compares the workspace as the agent left it after these turns with what the agent began with. One that is our
 // own work holds what we have put there, and of that only what differs is read.
 func (s *site) diff(ctx context.Context, turns []cassette.Turn, own bool) (workspace.Diff, error) {
@@ -246,7 +258,7 @@ func (s *site) diff(ctx context.Context, turns []cassette.Turn, own bool) (works
 			return workspace.Diff{}, err
 		}
 	}
-	after, known, baseline := s.manifest, own, s.baseline.Without(s.exclusion)
+	after, known, baseline := s.manifest, own, s.compared()
 	for i := 0; i < len(turns) && known; i++ {
 		after, known = turns[i].Delta.ApplyTo(after)
 	}
@@ -363,13 +375,13 @@ func (s *site) handOver(ctx context.Context) error {
 		err = fmt.Errorf("the workspace is not kept: remove what its repositories would run: %w", err)
 		return errors.Join(err, s.drop())
 	}
-	if d.kept == "" {
-		return nil
+	if d.kept != "" {
+		if err := disk.Move(ctx, d.workspace, d.kept); err != nil {
+			return fmt.Errorf("keep the workspace: %w", err)
+		}
+		d.pins = d.pins.without(d.workspace, d.kept) // nobody works there any more
 	}
-	if err := disk.Move(ctx, d.workspace, d.kept); err != nil {
-		return fmt.Errorf("keep the workspace: %w", err)
-	}
-	d.pins = d.pins.without(d.workspace, d.kept) // nobody works there any more
+	s.starters.leave(s.runDirs.Workspace, s.searched)
 	return nil
 }
 

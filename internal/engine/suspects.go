@@ -156,6 +156,9 @@ func (a *attempt) maskKeys(ctx context.Context) error {
 	if a.site.runDirs == nil || a.site.dropped || !a.role.runsAgent() {
 		return nil
 	}
+	if was := a.site.searched; was != nil && !was.keys && was.secrets == a.secrets.Len() {
+		return nil
+	}
 	ctx, cancel := closing(ctx, keepTimeout)
 	defer cancel()
 	found, err := a.unnamed().ScrubKeys(ctx, a.site.dirs.workspace)

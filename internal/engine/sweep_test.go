@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,6 +122,60 @@ func TestSweepReplay(t *testing.T) {
 			require.NoError(t, err)
 			for _, f := range files {
 				require.Contains(t, string(diff), f.Name(), "it is not what was prepared")
+			}
+		})
+	}
+}
+
+// endsSink is a sink that does something when a unit has ended.
+type endsSink struct {
+	sink
+	ends func(plan.Unit)
+}
+
+func (s *endsSink) UnitEnds(u plan.Unit, res result.Unit) {
+	s.sink.UnitEnds(u, res)
+	s.ends(u)
+}
+
+// TestSearchedAgain: what a unit left is searched again when the run ends if something that starts processes, which
+// nothing confines, came after it, and else it is not.
+func TestSearchedAgain(t *testing.T) {
+	const value = "a-value-that-nobody-may-see"
+	text := strings.Replace(benchPlaybook, "{uses: builtin:sdd-eval/acp.prompt}",
+		"{uses: builtin:sdd-eval/acp.prompt}, {run: git --version}", 1)
+	for name, trial := range map[string]int{"before another": 1, "last": 2} {
+		t.Run(name, func(t *testing.T) {
+			root, secrets := t.TempDir(), new(secret.Set)
+			secrets.Mark("TOKEN", value)
+			path := record(t, root, benchPlaybook)
+			c, err := cassette.Read(path)
+			require.NoError(t, err)
+			c.Header.Unit = "bench/task/fake/2"
+			second := cassette.Path(filepath.Join(root, "cassettes"), "bench", "task", "fake", 2)
+			require.NoError(t, cassette.Write(disk.Tree(root), second, c))
+			runner, _ := newRunner(t, root, text+"trials: {count: 2}\n", engine.Replay, func(cfg *engine.Config) {
+				cfg.Secrets, cfg.Sandbox, cfg.Parallel = secrets, "none", 1
+				cfg.Stale, cfg.Keep = engine.StaleWarns, &engine.Keep{Below: root}
+			})
+			told := endsSink{ends: func(u plan.Unit) {
+				if u.Trial != trial {
+					return
+				}
+				kept, err := filepath.Glob(filepath.Join(rundir.Below(root), "*", "variants", "fake", "cases", "task",
+					strconv.Itoa(trial), "workspace"))
+				require.NoError(t, err)
+				require.Len(t, kept, 1)
+				require.NoError(t, os.WriteFile(filepath.Join(kept[0], "a.txt"), []byte(value), 0o644))
+			}}
+			_, err = runner.Run(t.Context(), &told)
+			if trial == 1 || runtime.GOOS != "linux" {
+				require.ErrorContains(t, err, "leak: the run's directory held secrets")
+			} else {
+				require.NoError(t, err)
+			}
+			for _, u := range told.units {
+				require.Equal(t, result.Pass, u.Outcome, u.Reason)
 			}
 		})
 	}

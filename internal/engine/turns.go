@@ -35,15 +35,20 @@ func (r *run) takeTurn(ctx context.Context, starts bool) (end func()) {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if !starts || !r.oneAtATime() {
+	switch {
+	case !starts:
 		return func() {}
+	case !r.oneAtATime():
+		return r.starters.begin()
 	}
 	select {
 	case turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil
 	}
+	begun := r.starters.begin()
 	return func() {
+		begun()
 		if r.kept != nil {
 			r.kept.Reopen()
 		}

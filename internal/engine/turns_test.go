@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,5 +62,51 @@ func TestFailsBy(t *testing.T) {
 		require.False(t, (&Runner{pb: pb}).failsBy(tt.err))
 		pb.Limits.Exceeded = string(result.Fail)
 		require.Equal(t, tt.want, (&Runner{pb: pb}).failsBy(tt.err), tt.err)
+	}
+}
+
+// TestStarters: a workspace is searched again when the run ends, unless nothing can have changed it.
+func TestStarters(t *testing.T) {
+	confined := confine.Properties{Holds: []confine.Property{confine.FilesWritten, confine.FileModes}}
+	modes := confine.Properties{Holds: []confine.Property{confine.FilesWritten}}
+	for _, tt := range []struct {
+		name                  string
+		meanwhile, then       bool // another starts children beside the unit, after it
+		secrets               int  // known at the end; 1 when it was searched
+		forgotten             bool // another attempt began
+		unchanged, inConfined bool
+	}{
+		{name: "alone", secrets: 1, unchanged: true, inConfined: true},
+		{name: "beside another", meanwhile: true, secrets: 1, inConfined: true},
+		{name: "before another", then: true, secrets: 1, inConfined: true},
+		{name: "for other secrets", secrets: 2},
+		{name: "in an attempt before", forgotten: true, secrets: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s starters
+			if tt.meanwhile {
+				defer s.begin()()
+			}
+			end := s.begin()
+			s.leave("/run/a/workspace", &searched{secrets: 1, begun: s.alone()})
+			end()
+			if tt.then {
+				s.begin()()
+			}
+			if tt.forgotten {
+				s.leave("/run/a/workspace", nil)
+			}
+			want := func(is bool) map[string]bool {
+				if is {
+					return map[string]bool{"a/workspace": true}
+				}
+				return map[string]bool{}
+			}
+			if runtime.GOOS == "linux" { // elsewhere children may survive their supervision
+				require.Equal(t, want(tt.unchanged), s.unchanged("/run", tt.secrets, confine.Properties{}))
+				require.Equal(t, want(tt.unchanged), s.unchanged("/run", tt.secrets, modes))
+			}
+			require.Equal(t, want(tt.inConfined), s.unchanged("/run", tt.secrets, confined))
+		})
 	}
 }

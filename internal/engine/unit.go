@@ -160,6 +160,7 @@ func (a *attempt) runKept(ctx context.Context) (err error) {
 		return err
 	}
 	a.site.runDirs = &runDirs
+	a.starters.leave(runDirs.Workspace, nil)
 	a.log.Keep(func() (string, error) { return runDirs.Logs, a.kept.MakeLogs(runDirs) })
 	defer func() { err = errors.Join(err, a.log.Close(a.site.dirs.pins.check)) }() // also where run panics
 	return a.run(ctx)

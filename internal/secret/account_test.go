@@ -68,7 +68,7 @@ func TestAccountInFiles(t *testing.T) {
 			}
 		}
 	}
-	found, err := s.Scrub(t.Context(), dir)
+	found, err := s.Scrub(t.Context(), dir, nil)
 	require.NoError(t, err)
 	files := make(map[string]bool)
 	for _, f := range found {

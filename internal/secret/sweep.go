@@ -81,11 +81,24 @@ func (s *Set) Sweep(ctx context.Context, dir string) ([]Finding, error) {
 	return w.findings, nil
 }
 
+// Look is what else a Scrub is told and tells.
+type Look struct {
+	// Known are directories, as paths with slashes from the one that is searched, in which it does not look: somebody
+	// has done so, and nobody can have changed them since.
+	Known map[string]bool
+	// File, unless it is nil, is called with most of the files in which there is nothing to mask: those that are not
+	// large. The content is valid until it returns.
+	File func(path string, info fs.FileInfo, content []byte)
+	// Keys is set if there is what looks like a key.
+	Keys bool
+}
+
 // Scrub is a Sweep that makes a tree fit to be kept: it masks the secrets in files, names and targets of links, removes
 // what it cannot search, and takes the setuid and setgid bits away. It replaces files and does not write to them, so
-// that other links to them keep their content. It does so, but for secrets, if there are none to search for.
-func (s *Set) Scrub(ctx context.Context, dir string) ([]Finding, error) {
-	w := sweep{set: s, scrub: true}
+// that other links to them keep their content. It does so, but for secrets, if there are none to search for. Look may
+// be nil.
+func (s *Set) Scrub(ctx context.Context, dir string, look *Look) ([]Finding, error) {
+	w := sweep{set: s, scrub: true, look: look}
 	if err := w.run(ctx, dir); err != nil {
 		return w.findings, fmt.Errorf("mask the secrets in %s: %w", s.String(dir), err)
 	}
@@ -108,6 +121,7 @@ type sweep struct {
 	m        *matcher // nil: there is nothing to search for
 	scrub    bool
 	keys     bool // what looks like a key is a secret
+	look     *Look
 	buf      []byte
 	findings []Finding
 	errs     []error // what could not be searched
@@ -116,6 +130,9 @@ type sweep struct {
 }
 
 func (w *sweep) run(ctx context.Context, dir string) error {
+	if w.look == nil {
+		w.look = new(Look)
+	}
 	if w.m = w.set.matcher(); w.m == nil && !w.scrub {
 		return nil
 	}
@@ -253,6 +270,9 @@ func (w *sweep) entry(ctx context.Context, p place, entry fs.DirEntry, depth int
 
 // below searches a directory.
 func (w *sweep) below(ctx context.Context, p place, depth int) error {
+	if w.look.Known[filepath.ToSlash(p.path)] {
+		return nil
+	}
 	if err := w.openAt(p, 0o700); err != nil {
 		return err
 	}
@@ -295,6 +315,7 @@ func (w *sweep) text(p place, text string) (found bool) {
 
 // runs are the secrets of a result, and its keys if these are secrets, too.
 func (w *sweep) runs(r result) []run {
+	w.look.Keys = w.look.Keys || len(r.keys) > 0
 	if w.keys {
 		for _, k := range r.keys {
 			r.runs = append(r.runs, run{start: k.start, name: keyName})
@@ -322,20 +343,64 @@ func (w *sweep) openFile(p place) (*os.File, fs.FileInfo, error) {
 
 // file reports the first place of each secret in a file.
 func (w *sweep) file(ctx context.Context, p place) (found bool, err error) {
-	if err := w.openAt(p, 0o400); err != nil || w.m == nil {
-		return false, err
+	if w.m == nil {
+		return false, w.openAt(p, 0o400)
 	}
 	f, info, err := w.openFile(p)
+	if errors.Is(err, fs.ErrPermission) {
+		if err := w.openAt(p, 0o400); err != nil {
+			return false, err
+		}
+		f, info, err = w.openFile(p)
+	}
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
+	if err := w.open(info, 0o400, f.Chmod); err != nil {
+		return false, err
+	}
 	known := make(map[string]bool)
+	if content, err := w.content(f, info); err != nil {
+		return false, err
+	} else if content != nil {
+		w.report(p, w.m.scan(content, 0, true), 0, known)
+		if len(known) == 0 && w.look.File != nil {
+			w.look.File(filepath.ToSlash(p.path), info, content)
+		}
+		return len(known) > 0, nil
+	}
 	err = eachPart(f, info, func(r io.Reader, start int64) error {
-		room := int(min(info.Size()-start+1, pieceSize)) // most files are small
+		room := int(min(info.Size()-start+1, pieceSize))
 		return w.part(ctx, p, &cutOff{ctx, r}, start, room, known)
 	})
 	return len(known) > 0, err
+}
+
+// content returns what is in a small file, as most are; nil: it is large.
+func (w *sweep) content(f *os.File, info fs.FileInfo) ([]byte, error) {
+	size := int(min(info.Size(), pieceSize))
+	w.buf = slices.Grow(w.buf[:0], size+1)
+	n, err := io.ReadFull(f, w.buf[:size+1])
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return w.buf[:n:n], nil
+	case err != nil:
+		return nil, err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return nil, err
+}
+
+// report reports the first place of each secret that is not known to be in a file. The result is that of the file from
+// base on.
+func (w *sweep) report(p place, r result, base int64, known map[string]bool) {
+	for _, run := range w.runs(r) {
+		if run.start < r.settled && !known[run.name] {
+			known[run.name] = true
+			w.found(p, base+int64(run.start), run.name)
+		}
+	}
 }
 
 // eachPart calls do with the parts of a file between its holes, and where they begin.
@@ -386,12 +451,7 @@ func (w *sweep) part(
 			return err
 		}
 		r := w.m.scan(buf, from, err != nil)
-		for _, run := range w.runs(r) {
-			if run.start < r.settled && !known[run.name] {
-				known[run.name] = true
-				w.found(p, base+int64(run.start), run.name)
-			}
-		}
+		w.report(p, r, base, known)
 		if err != nil {
 			return nil
 		}

@@ -42,7 +42,8 @@ func TestScrubClosed(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Dir(top), 0o755))
 	require.NoError(t, os.Chmod(top, 0o777))
 	for name, look := range map[string]func(context.Context, string) ([]secret.Finding, error){
-		"sweep": s.Sweep, "scrub": s.Scrub,
+		"sweep": s.Sweep,
+		"scrub": func(ctx context.Context, dir string) ([]secret.Finding, error) { return s.Scrub(ctx, dir, nil) },
 	} {
 		dir := filepath.Join(top, name)
 		unprivileged(t, func() {
@@ -100,7 +101,7 @@ func TestScrubOfOthers(t *testing.T) {
 		assert.Len(t, got, 2)
 	})
 	unprivileged(t, func() {
-		_, err := s.Scrub(t.Context(), dir)
+		_, err := s.Scrub(t.Context(), dir, nil)
 		assert.ErrorContains(t, err, "could not be searched and was removed: closed: ")
 		assert.NoDirExists(t, filepath.Join(dir, "closed"))
 		assert.NoFileExists(t, filepath.Join(dir, "first-secret"))
@@ -128,7 +129,7 @@ func TestScrubDeep(t *testing.T) {
 		require.NoError(t, at.Close())
 	}
 	t.Cleanup(func() { require.NoError(t, disk.RemoveAll(dir)) })
-	found, err := s.Scrub(t.Context(), dir)
+	found, err := s.Scrub(t.Context(), dir, nil)
 	require.Len(t, found, 2)
 	assert.True(t, strings.HasSuffix(found[0].Path, "nnn/[REDACTED:A]"), found[0].Path)
 	assert.Less(t, len(found[0].Path), 1100)
@@ -162,7 +163,7 @@ func TestScrubSparse(t *testing.T) {
 	if blocks() > 1000 {
 		t.Skip("the file system has no holes")
 	}
-	found, err := s.Scrub(t.Context(), dir)
+	found, err := s.Scrub(t.Context(), dir, nil)
 	require.NoError(t, err)
 	require.Equal(t, []secret.Finding{{Path: "sparse", Offset: at, Name: "A"}}, found)
 	info, err := os.Stat(path)
@@ -202,7 +203,7 @@ func TestScrubCutOff(t *testing.T) {
 	text := strings.Repeat("x", 300<<10) + "first-secret"
 	for asked := 0; ; asked++ {
 		dir := tree(t, map[string]string{"a/file": text, "b": text})
-		_, err := s.Scrub(&endingAfter{t.Context(), asked}, dir)
+		_, err := s.Scrub(&endingAfter{t.Context(), asked}, dir, nil)
 		assert.FileExists(t, filepath.Join(dir, "a", "file"))
 		assert.FileExists(t, filepath.Join(dir, "b"))
 		assert.NoFileExists(t, filepath.Join(dir, ".scrub"))
@@ -225,7 +226,7 @@ func TestScrubBits(t *testing.T) {
 	} {
 		require.NoError(t, os.Chmod(filepath.Join(dir, name), mode))
 	}
-	_, err := new(secret.Set).Scrub(t.Context(), dir)
+	_, err := new(secret.Set).Scrub(t.Context(), dir, nil)
 	require.NoError(t, err)
 	for name, mode := range map[string]fs.FileMode{
 		"tool": 0o755, "plain": 0o640, "shared": fs.ModeDir | 0o750, ".": fs.ModeDir | 0o700,

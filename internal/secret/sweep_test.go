@@ -3,6 +3,7 @@ package secret_test
 import (
 	"context"
 	"encoding/base64"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -128,7 +129,7 @@ func TestScrub(t *testing.T) {
 		require.NoError(t, os.Chmod(filepath.Join(dir, "file"), 0o750))
 		require.NoError(t, os.Symlink("/first-secret", filepath.Join(dir, "link")))
 	}
-	got, err := s.Scrub(t.Context(), dir)
+	got, err := s.Scrub(t.Context(), dir, nil)
 	require.NoError(t, err)
 	assert.Contains(t, got, secret.Finding{Path: "d-[REDACTED:A]/e-[REDACTED:A]", Offset: 0, Name: "A"})
 	left, err := s.Sweep(t.Context(), dir)
@@ -158,4 +159,39 @@ func TestScrub(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, entries, 7, "no temporary file is left")
+}
+
+// TestScrubLooks: who searches can tell others what is there, and leave out what others have searched.
+func TestScrubLooks(t *testing.T) {
+	var s secret.Set
+	s.Mark("A", "first-secret")
+	large := strings.Repeat("x", 70_000)
+	dir := tree(t, map[string]string{
+		"clean": "text", "d/empty": "", "large": large, "masked": "first-secret", "known/file": "first-secret",
+		"d/known/file": "first-secret",
+	})
+	seen := make(map[string]string)
+	look := &secret.Look{
+		Known: map[string]bool{"d/known": true},
+		File: func(path string, info fs.FileInfo, content []byte) {
+			assert.Equal(t, int64(len(content)), info.Size())
+			seen[path] = string(content)
+		},
+	}
+	got, err := s.Scrub(t.Context(), dir, look)
+	require.NoError(t, err)
+	assert.Equal(t, []secret.Finding{{Path: "known/file", Name: "A"}, {Path: "masked", Name: "A"}}, got)
+	assert.Equal(t, map[string]string{"clean": "text", "d/empty": ""}, seen)
+	assert.False(t, look.Keys)
+
+	for name, key := range map[string]string{"in a file": "x", "in a name": "AKIA" + "Z7Q2M4N6P8R1T3V5"} {
+		look, text := &secret.Look{}, "x"
+		if name == "in a file" {
+			text = large + " AKIA" + "Z7Q2M4N6P8R1T3V5"
+		}
+		got, err := s.Scrub(t.Context(), tree(t, map[string]string{key: text}), look)
+		require.NoError(t, err, name)
+		assert.Empty(t, got, name)
+		assert.True(t, look.Keys, name)
+	}
 }

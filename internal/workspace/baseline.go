@@ -30,6 +30,7 @@ type Baseline struct {
 	written  map[string][]byte // contents of files that do not come from the template
 	// exclusion leaves files out of comparisons.
 	exclusion *Exclusion
+	seen      *Seen
 }
 
 // Baseline returns the baseline of a workspace that [Template.Prepare] has made with these seed files.
@@ -84,7 +85,7 @@ func (b Baseline) Now(ctx context.Context, dir string) (Baseline, Manifest, erro
 
 // Manifest returns the manifest of the workspace dir, without what the baseline leaves out of comparisons.
 func (b Baseline) Manifest(ctx context.Context, dir string) (Manifest, error) {
-	s, err := takeSurvey(ctx, dir, survey{before: b.manifest, exclusion: b.exclusion})
+	s, err := takeSurvey(ctx, dir, survey{before: b.manifest, exclusion: b.exclusion, seen: b.seen})
 	if err != nil {
 		return Manifest{}, fmt.Errorf("compare workspace: %w", err)
 	}
@@ -94,6 +95,13 @@ func (b Baseline) Manifest(ctx context.Context, dir string) (Manifest, error) {
 // Without returns the baseline for comparisons that leave out what the exclusion does.
 func (b Baseline) Without(x *Exclusion) Baseline {
 	b.exclusion = x
+	return b
+}
+
+// Knowing returns the baseline for comparisons with a workspace of which that was seen, and has not changed; nil:
+// nothing was.
+func (b Baseline) Knowing(s *Seen) Baseline {
+	b.seen = s
 	return b
 }
 

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,4 +154,37 @@ func TestBaselineNow(t *testing.T) {
 	require.True(t, styled.Same(after, "dir/new.txt"))
 	require.False(t, styled.Same(after, "empty.txt"))
 	require.False(t, prepared.Same(after, "dir"), "Plus leaves the manifest alone")
+}
+
+// TestBaselineKnowing: what somebody has seen is not read again, and comes to the same.
+func TestBaselineKnowing(t *testing.T) {
+	dir := writeTree(t, map[string]string{
+		"a.txt": "a\n", "run.sh*": "b\n", "dir/c.txt": "c\n", "empty": "", ".gitignore": "out/\n", "out/d": "d\n",
+	})
+	want, err := Baseline{}.Manifest(t.Context(), dir)
+	require.NoError(t, err)
+	var seen Seen
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		if e.IsDir() || e.Name() == "a.txt" {
+			return nil
+		}
+		info, err := e.Info()
+		require.NoError(t, err)
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		rel, err := filepath.Rel(dir, path)
+		seen.Add(filepath.ToSlash(rel), info, data)
+		return err
+	}))
+	got, err := Baseline{}.Knowing(&seen).Manifest(t.Context(), dir)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	put(t, dir, "a.txt", "changed\n")
+	put(t, dir, "dir/c.txt", "changed\n")
+	got, err = Baseline{}.Knowing(&seen).Manifest(t.Context(), dir)
+	require.NoError(t, err)
+	require.False(t, want.Same(got, "a.txt"))
+	require.True(t, want.Same(got, "dir/c.txt"), "it is not read")
 }

@@ -61,6 +61,7 @@ type survey struct {
 	keep      bool  // keep the contents of changed files
 	limit     int64 // how many bytes to keep at most
 	raw       bool  // in an ignored tree: everything is an entry, whatever its name
+	seen      *Seen // what need not be read, unless contents are kept; nil: nothing
 
 	entries []Entry
 	changed []Entry // files whose content differs from before
@@ -164,6 +165,10 @@ func (s *survey) add(p string, d fs.DirEntry, ign *ignore, ignored bool) error {
 }
 
 func (s *survey) addFile(p string) error {
+	if e, ok := s.seen.at(p); ok && !s.keep {
+		s.entries = append(s.entries, e)
+		return s.count(p, e.Size)
+	}
 	f, err := s.open(p)
 	if err != nil {
 		return vanished(p, err)
@@ -214,7 +219,7 @@ func (t *tree) stableEntry(f opened, w io.Writer) (Entry, error) {
 
 // addIgnored adds one entry for p and everything below it.
 func (s *survey) addIgnored(p string, d fs.DirEntry) error {
-	below := survey{tree: s.tree, raw: true}
+	below := survey{tree: s.tree, raw: true, seen: s.seen}
 	if err := below.add(p, d, nil, false); err != nil {
 		return err
 	}

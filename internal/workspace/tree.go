@@ -119,7 +119,10 @@ type opened struct {
 	head []byte // valid until the tree opens another file
 }
 
-func (o opened) exec() bool { return o.info.Mode()&0o100 != 0 }
+func (o opened) exec() bool { return executable(o.info) }
+
+// executable reports whether the owner of a file may execute it.
+func executable(info fs.FileInfo) bool { return info.Mode()&0o100 != 0 }
 
 // open opens the regular file at p and reads its first chunk, which is often all of it. For other kinds the error is
 // errNotRegular.
@@ -160,12 +163,20 @@ func (t *tree) open(p string) (o opened, err error) {
 	return opened{File: f, path: p, info: info, head: t.scratch[:n]}, nil
 }
 
+// count adds the size of a file to that of the tree.
+func (t *tree) count(p string, n int64) error {
+	if t.bytes.Add(n) > maxBytes {
+		return fmt.Errorf("%s has %s: all files together have more than %s, which are not compared or copied",
+			excerpt.Name(p, maxShown), size(n), size(maxBytes))
+	}
+	return nil
+}
+
 // entry reads the rest of o, writes all of o to w and returns its entry. If the file grows meanwhile, the error is an
 // unstableError.
 func (t *tree) entry(o opened, w io.Writer) (Entry, error) {
-	if t.bytes.Add(o.info.Size()) > maxBytes {
-		return Entry{}, fmt.Errorf("%s has %s: all files together have more than %s, which are not compared or copied",
-			excerpt.Name(o.path, maxShown), size(o.info.Size()), size(maxBytes))
+	if err := t.count(o.path, o.info.Size()); err != nil {
+		return Entry{}, err
 	}
 	e := Entry{Path: o.path, Kind: File, Exec: o.exec()}
 	if int64(len(o.head)) == o.info.Size() {
