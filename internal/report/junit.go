@@ -68,6 +68,11 @@ type junitMessage struct {
 func (rep *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: visible(rep.Run.Name)}
 	var took time.Duration
+	trials := make(map[[2]string][]Unit)
+	for _, u := range rep.Units {
+		of := [2]string{u.Case, u.Variant}
+		trials[of] = append(trials[of], u)
+	}
 	for _, v := range rep.Variants {
 		s := junitSuite{Name: visible(v.ID), Timestamp: rep.timestamp()}
 		if v.Time.Sum != nil {
@@ -77,10 +82,9 @@ func (rep *Report) JUnit() ([]byte, error) {
 			s.Time = seconds(0)
 		}
 		s.Properties = &junitProperties{properties(rep.Run, v)}
-		times := rep.times(v.ID)
 		for _, r := range rep.Results {
 			if r.Variant == v.ID {
-				s.Cases = append(s.Cases, junitCases(rep.Run, r, times[r.Case])...)
+				s.Cases = append(s.Cases, junitCases(rep.Run, r, trials[[2]string{r.Case, r.Variant}])...)
 			}
 		}
 		all.add(s)
@@ -106,17 +110,6 @@ func (rep *Report) JUnit() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// times returns how long all trials of each case took under a variant.
-func (rep *Report) times(variant string) map[string]time.Duration {
-	times := make(map[string]time.Duration)
-	for _, u := range rep.Units {
-		if u.Variant == variant && u.Result != nil {
-			times[u.Case] += time.Duration(u.Result.Duration)
-		}
-	}
-	return times
-}
-
 // add counts the suite's cases.
 func (all *junitSuites) add(s junitSuite) {
 	for _, c := range s.Cases {
@@ -137,15 +130,26 @@ func (all *junitSuites) add(s junitSuite) {
 	all.Suites = append(all.Suites, s)
 }
 
-func junitCases(run Run, r Result, took time.Duration) []junitCase {
+func junitCases(run Run, r Result, trials []Unit) []junitCase {
 	class := visible(run.Name + "/" + r.Variant)
+	var took time.Duration
+	for _, u := range trials {
+		if u.Result != nil {
+			took += time.Duration(u.Result.Duration)
+		}
+	}
 	c := junitCase{Class: class, Name: visible(r.Case), Time: seconds(took)}
 	c.Properties = &junitProperties{number([]junitProperty{
+		{"variant", visible(r.Variant)},
+		{"case", visible(r.Case)},
 		{"outcome", string(r.Outcome)},
 		{"trials", fmt.Sprintf("%d/%d, need %d", r.Passed, r.Trials, r.Need)},
 	}, "score", r.Score)}
 	if r.Stops != "" {
 		c.Properties.List = append(c.Properties.List, junitProperty{"stop", visible(r.Stops)})
+	}
+	for _, u := range trials {
+		c.Properties.List = append(c.Properties.List, u.properties()...)
 	}
 	c.end(r.whole, wholeText(r), r.Findings, r.Trials)
 	c.compared(r, r.whole)
@@ -320,6 +324,23 @@ func properties(run Run, v Variant) []junitProperty {
 	}
 	for i := range list {
 		list[i].Name, list[i].Value = visible(list[i].Name), visible(list[i].Value)
+	}
+	return list
+}
+
+// properties returns the figures of a trial that are known, as "trial.1.outcome" and the like.
+func (u Unit) properties() []junitProperty {
+	of := fmt.Sprintf("trial.%d.", u.Trial)
+	list := number([]junitProperty{{of + "outcome", string(u.Outcome)}}, of+"score", u.Score)
+	if u.Result != nil {
+		list = append(list, junitProperty{of + "seconds", seconds(time.Duration(u.Result.Duration))})
+	}
+	m := u.metrics()
+	if m != nil && m.Tokens != nil && m.Tokens.Total != nil {
+		list = append(list, junitProperty{of + "tokens", strconv.FormatInt(*m.Tokens.Total, 10)})
+	}
+	if m != nil && m.Cost != nil {
+		list = number(list, visible(of+"cost_"+m.Cost.Currency), &m.Cost.Amount)
 	}
 	return list
 }
