@@ -227,6 +227,21 @@ func (n *Node) merge(over *Node, at string, lists []string) *Node {
 	return &merged
 }
 
+// Texts returns a list of texts in the place of the node. Without texts, decoding ignores it: why there are none has
+// been reported.
+func (n *Node) Texts(texts ...string) *Node {
+	list := &Node{doc: n.doc, path: n.path, pos: n.pos, key: n.key, kind: List}
+	if len(texts) == 0 {
+		list.kind, list.flawed = Invalid, true
+	}
+	for i, text := range texts {
+		list.items = append(list.items, &Node{
+			doc: n.doc, path: n.path + "[" + strconv.Itoa(i) + "]", pos: n.pos, key: n.key, kind: String, text: text,
+		})
+	}
+	return list
+}
+
 // Value returns the node as encoding/json would decode it: map[string]any, []any, string, json.Number, bool or nil.
 func (n *Node) Value() any {
 	switch n.Kind() {

@@ -25,13 +25,16 @@ type checker struct {
 	own func(item *doc.Node) *doc.Node
 	// noWorkspace says what to do where there is no workspace.
 	noWorkspace string
+	// bases are the variants that others are made of.
+	bases map[string]bool
 }
 
-func check(p *Playbook, d *doc.Document) {
+func check(p *Playbook, d *doc.Document, bases map[string]bool) {
 	c := checker{
 		p: p, root: d.Root, cases: d.Root.Get("cases"), common: d.Root.Get("evaluators"),
 		own:         func(item *doc.Node) *doc.Node { return item.Get("evaluators") },
 		noWorkspace: "let a step use " + action.Prepare,
+		bases:       bases,
 	}
 	c.required()
 	c.caseIDs()
@@ -373,6 +376,14 @@ func (s scope) unavailable(path string) string {
 	}
 	if !s.matrix {
 		return "the job has no `strategy.matrix`"
+	}
+	if slices.Contains(paths, path) {
+		return ""
+	}
+	for _, v := range s.variants {
+		if (Unit{Variant: v}).Values()[path] == "" {
+			return fmt.Sprintf("variant %s has no axis of that name%s", v.ID, doc.DidYouMean(path, paths))
+		}
 	}
 	return ""
 }

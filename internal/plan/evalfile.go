@@ -80,7 +80,7 @@ func isEvalFile(file string, root *doc.Node) bool {
 }
 
 // decodeEvalFile makes the playbook that an eval file is read as.
-func (p *Playbook) decodeEvalFile(d *doc.Document) {
+func (p *Playbook) decodeEvalFile(d *doc.Document, bases map[string]bool) {
 	d.Refuse(refusedInEvalFiles())
 	doc.Handle(d, (*evalCase).decode)
 	doc.Handle(d, (*execution).decode)
@@ -103,18 +103,19 @@ func (p *Playbook) decodeEvalFile(d *doc.Document) {
 		p.Cases = append(p.Cases, c.Case)
 	}
 	f.target(p, d.Root)
-	checkEvalFile(p, d)
+	checkEvalFile(p, d, bases)
 	if d.Err() == nil {
 		p.Workflow = evalWorkflow(p, d.Root)
 	}
 }
 
 // checkEvalFile checks what concerns more than one part of an eval file.
-func checkEvalFile(p *Playbook, d *doc.Document) {
+func checkEvalFile(p *Playbook, d *doc.Document, bases map[string]bool) {
 	c := checker{
 		p: p, root: d.Root, cases: d.Root.Get("evalcases"), common: d.Root.Get("execution").Get("evaluators"),
 		own:         func(item *doc.Node) *doc.Node { return item.Get("execution").Get("evaluators") },
 		noWorkspace: "add a `workspace`, with the directory to copy as `from`",
+		bases:       bases,
 	}
 	c.caseIDs()
 	c.units()
@@ -125,7 +126,7 @@ func checkEvalFile(p *Playbook, d *doc.Document) {
 	c.overlays()
 	c.armed(func(v Variant) bool {
 		asked := slices.ContainsFunc(p.Cases, func(x Case) bool { return x.asks(v.ID) })
-		return asked && (v.Agent.Kind != "" || !c.isBase(v.ID))
+		return asked && (v.Agent.Kind != "" || !bases[v.ID])
 	}, func(Variant) bool { return d.Root.Get("workspace") != nil })
 	if d.Err() == nil {
 		c.decided()

@@ -17,17 +17,19 @@ var added = []string{"workspace.add", "skills", "mcp", "env.pass"}
 // notInherited are the keys of a base that hold for it alone.
 var notInherited = []string{"base", "reference"}
 
-// expand returns a playbook or an eval file in which each variant has the keys of its base.
-func expand(root *doc.Node) *doc.Node {
+// expand returns a playbook or an eval file in which each variant has the keys of its base, and which are bases.
+func expand(root *doc.Node) (*doc.Node, map[string]bool) {
 	variants := root.Get("variants")
 	if variants.Kind() != doc.Map {
-		return root // reported
+		return root, nil // reported
 	}
+	bases := make(map[string]bool)
 	e := expansion{variants: variants, whole: make(map[string]*doc.Node)}
 	for _, v := range variants.Entries() {
 		variants = variants.With(v.Key, e.variant(v.Key, nil))
+		bases[v.Value.Get("base").Text()] = true
 	}
-	return root.With("variants", variants)
+	return root.With("variants", variants), bases
 }
 
 type expansion struct {

@@ -102,12 +102,13 @@ func handle(d *doc.Document, kinds Kinds) {
 
 func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	handle(d, kinds)
-	d.Root = expand(d.Root)
 	p := &Playbook{File: file, Dir: d.Dir, Text: d.Text}
+	var bases map[string]bool
+	d.Root, bases = expand(d.Root)
 	if isEvalFile(file, d.Root) {
-		p.decodeEvalFile(d)
+		p.decodeEvalFile(d, bases)
 	} else {
-		p.decodePlaybook(d)
+		p.decodePlaybook(d, bases)
 	}
 	p.checkCassette(d.Root.Get("cassette"))
 	if err := d.Err(); err != nil {
@@ -118,16 +119,21 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	return p, nil
 }
 
-func (p *Playbook) decodePlaybook(d *doc.Document) {
+func (p *Playbook) decodePlaybook(d *doc.Document, bases map[string]bool) {
 	d.Refuse(refused)
+	var arms map[string][]Choice
+	d.Root, arms = cross(d.Root)
 	d.Root.Decode(p)
 	if d.Root.Kind() != doc.Map {
 		return // reported
 	}
 	p.nameAfterFile(d.Root)
 	p.nameJobs()
+	for i, v := range p.Variants {
+		p.Variants[i].Axes = arms[v.ID]
+	}
 	p.placeEnds(d.Root)
-	check(p, d)
+	check(p, d, bases)
 }
 
 var id = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)

@@ -241,7 +241,7 @@ func (c checker) armed(runs func(Variant) bool, prepares func(Variant) bool) {
 	c.p.Variants = slices.DeleteFunc(c.p.Variants, func(v Variant) bool {
 		n := c.root.Get("variants").Get(v.ID)
 		switch {
-		case n.Get("agent") == nil && n.Kind() == doc.Map && (runs(v) || !c.isBase(v.ID)):
+		case n.Get("agent") == nil && n.Kind() == doc.Map && (runs(v) || !c.bases[v.ID]):
 			n.Errorf("", "`variants.%s.agent.kind` is required", v.ID)
 		case runs(v) && v.LaysFiles() && !prepares(v):
 			n.Errorf("", "there is no workspace to lay files over: %s", c.noWorkspace)
@@ -263,12 +263,6 @@ func (c checker) deciding(runs func(Variant) bool) {
 			"`reference`, so it could not fail: run it with the variant, too, that these are compared with", x.ID)
 		return
 	}
-}
-
-// isBase reports whether a variant is the base of another.
-func (c checker) isBase(id string) bool {
-	return slices.ContainsFunc(c.root.Get("variants").Entries(),
-		func(e doc.Entry) bool { return e.Value.Get("base").Text() == id })
 }
 
 // listed reports whether a matrix lists a variant.

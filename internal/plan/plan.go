@@ -86,6 +86,11 @@ func (u Unit) Values() Values {
 		"matrix.variant": u.Variant.ID, "variant.agent.kind": u.Variant.Agent.Kind,
 		"case.id": u.Case.ID, "trial": strconv.Itoa(u.Trial),
 	})
+	for _, c := range u.Variant.Axes {
+		if c.Axis != "variant" {
+			v["matrix."+c.Axis] = c.Value
+		}
+	}
 	if u.Variant.Style != "" {
 		v["variant.style"] = u.Variant.Style
 	}

@@ -179,7 +179,8 @@ type Strategy struct {
 	Matrix Matrix `yaml:"matrix,required" doc:"What to spread the job over."`
 }
 
-// Matrix lists variants, in the order in which they run.
+// Matrix lists variants, in the order in which they run. In a file it may have further axes, with include and exclude:
+// [Load] makes a variant of each combination, see [Variant.Axes].
 type Matrix struct {
 	Variant []string `yaml:"variant,required" doc:"Ids of variants, in the order in which they run."`
 }

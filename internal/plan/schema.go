@@ -140,7 +140,23 @@ func withoutActions(names []string) *doc.Schema {
 	return &doc.Schema{Properties: map[string]*doc.Schema{"steps": {Items: step}}}
 }
 
-func refineMatrix(s *doc.Schema) { s.Properties["variant"].UniqueItems = true }
+// refineMatrix describes the further axes that [cross] reads.
+func refineMatrix(s *doc.Schema) {
+	axis := s.Properties["variant"]
+	axis.UniqueItems = true
+	entries := atLeastOne(&doc.Schema{Type: "array", Items: &doc.Schema{
+		Type: "object", MinProperties: axis.MinItems, AdditionalProperties: &doc.Schema{Type: "string"},
+	}})
+	include, exclude := *entries, *entries
+	include.Description = "Arms beside those that the axes multiply to, or more values for some of them."
+	exclude.Description = "Arms to leave out: those that have all values of an entry."
+	s.Properties[includeKey], s.Properties[excludeKey] = &include, &exclude
+	s.Required, s.PropertyNames, s.MinProperties = nil, &doc.Schema{Pattern: id.String()}, axis.MinItems
+	s.AdditionalProperties = &doc.Schema{
+		Type: "array", Items: axis.Items, MinItems: axis.MinItems, UniqueItems: true,
+		Description: "A further axis: ids of variants, each of which is laid over those of the axes before it.",
+	}
+}
 
 func refineStep(s *doc.Schema) {
 	uses := s.Properties["uses"]

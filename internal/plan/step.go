@@ -231,7 +231,7 @@ func eachPlaceholder(text string, f func(before, path string) error) error {
 }
 
 func checkPath(path string) error {
-	if slices.Contains(paths, path) {
+	if axis, ok := strings.CutPrefix(path, "matrix."); slices.Contains(paths, path) || ok && id.MatchString(axis) {
 		return nil
 	}
 	return fmt.Errorf("unknown path %q in ${{ }}%s", path, doc.DidYouMean(path, paths))

@@ -40,6 +40,9 @@ type Variant struct {
 	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How its sessions should end; default: the playbook's."`
 	ExpectedAt doc.Position
 
+	// Axes are what it has on the axes of the matrix that has made it, in their order; nil: none has.
+	Axes []Choice
+
 	// Position is where the variant's id stands.
 	Position doc.Position `yaml:",position"`
 

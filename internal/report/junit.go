@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -309,6 +311,9 @@ func properties(run Run, v Variant) []junitProperty {
 		if p.Value != "" {
 			list = append(list, p)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Axes)) {
+		list = append(list, junitProperty{"axis." + name, v.Axes[name]})
 	}
 	if v.Reference {
 		list = append(list, junitProperty{"reference", "true"})

@@ -117,6 +117,9 @@ func (s source) report() (*Report, error) {
 			ReferenceAnswer: c.ReferenceAnswer, Digests: c.Digests,
 		})
 	}
+	for _, a := range m.Axes {
+		rep.Axes = append(rep.Axes, Axis(a))
+	}
 	if err := s.fillUnits(rep); err != nil {
 		return nil, err
 	}
@@ -207,8 +210,8 @@ func jobOf(j result.Job) Job {
 
 func (s source) variant(m rundir.Variant, rep *Report) Variant {
 	v := Variant{
-		ID: m.ID, Style: m.Style, Kind: m.Kind, Reference: m.Reference, Preset: m.Preset, Model: m.Model,
-		Mode: m.Mode, Command: m.Command, Args: m.Args, Env: m.Env,
+		ID: m.ID, Style: m.Style, Kind: m.Kind, Reference: m.Reference, Axes: m.Axes, Preset: m.Preset,
+		Model: m.Model, Mode: m.Mode, Command: m.Command, Args: m.Args, Env: m.Env,
 	}
 	for _, r := range s.human {
 		if r.variant == m.ID {

@@ -28,6 +28,8 @@ type Report struct {
 	Notes    []string  `json:"notes"`
 	Variants []Variant `json:"variants"`
 	Cases    []Case    `json:"cases"`
+	// Axes are those of the matrices that have made variants, in order.
+	Axes []Axis `json:"axes,omitempty"`
 	// Results has each case under each variant, by the rule for trials, in the order of their units.
 	Results []Result `json:"results"`
 	// Jobs has the jobs outside the matrix, in the manifest's order.
@@ -83,6 +85,12 @@ type Selection struct {
 	By string `json:"by"`
 
 	text string // all of that for people
+}
+
+// Axis is an axis of a matrix, with the values that variants have on it, in order.
+type Axis struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
 }
 
 // Case is one task of the playbook.

@@ -56,7 +56,9 @@ type Manifest struct {
 	// Sandbox is the sandbox with its open properties, or "none".
 	Sandbox  string    `json:"sandbox"`
 	Variants []Variant `json:"variants"`
-	Cases    []Case    `json:"cases"`
+	// Axes are those of the matrices that have made variants, in order; nil: none has.
+	Axes  []Axis `json:"axes,omitempty"`
+	Cases []Case `json:"cases"`
 	// Trials is the number of trials of each case and variant, at least 1, and Need is how many of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
@@ -101,6 +103,12 @@ type Playbook struct {
 	Digest string `json:"digest"`
 }
 
+// Axis is an axis of a matrix, with the values that variants have on it, in order.
+type Axis struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
 // Variant is a variant as it was run.
 type Variant struct {
 	ID    string `json:"id"`
@@ -108,6 +116,8 @@ type Variant struct {
 	Kind  string `json:"kind"`
 	// Reference says that it is there to be compared with: what it fails decides nothing.
 	Reference bool `json:"reference,omitempty"`
+	// Axes are its values on axes, by their names; nil: no matrix with axes has made it.
+	Axes map[string]string `json:"axes,omitempty"`
 	// Preset is the name of an account preset, without its content.
 	Preset  string   `json:"preset,omitempty"`
 	Command string   `json:"command,omitempty"`
@@ -169,7 +179,8 @@ func (m *Manifest) check() error {
 	); err != nil {
 		return err
 	}
-	return cmp.Or(m.checkState(), m.checkRange(), m.checkUnits(), m.checkJudges(), m.checkSelection(), m.checkTotals())
+	return cmp.Or(m.checkState(), m.checkRange(), m.checkUnits(), m.checkJudges(), m.checkAxes(), m.checkSelection(),
+		m.checkTotals())
 }
 
 func (m *Manifest) checkState() error {
@@ -395,6 +406,7 @@ func ManifestOf(planned *plan.Plan) Manifest {
 		m.Variants = append(m.Variants, Variant{
 			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Reference: v.Reference, Preset: v.Agent.Preset,
 			Command: command, Args: args, Model: v.Agent.Model, Mode: v.Agent.Mode, Given: given[v.ID],
+			Axes: m.choose(v.Axes),
 		})
 	}
 	for _, c := range planned.Cases() {
@@ -422,6 +434,39 @@ func ManifestOf(planned *plan.Plan) Manifest {
 		m.Jobs = append(m.Jobs, j.ID)
 	}
 	return m
+}
+
+// choose returns what a variant has on axes, and adds them to the manifest's.
+func (m *Manifest) choose(choices []plan.Choice) map[string]string {
+	if choices == nil {
+		return nil
+	}
+	values := make(map[string]string)
+	for _, c := range choices {
+		values[c.Axis] = c.Value
+		i := slices.IndexFunc(m.Axes, func(a Axis) bool { return a.Name == c.Axis })
+		if i < 0 {
+			i = len(m.Axes)
+			m.Axes = append(m.Axes, Axis{Name: c.Axis})
+		}
+		if !slices.Contains(m.Axes[i].Values, c.Value) {
+			m.Axes[i].Values = append(m.Axes[i].Values, c.Value)
+		}
+	}
+	return values
+}
+
+// checkAxes returns an error unless the manifest has the axes of its variants.
+func (m *Manifest) checkAxes() error {
+	for _, v := range m.Variants {
+		for name, value := range v.Axes {
+			has := func(a Axis) bool { return a.Name == name && slices.Contains(a.Values, value) }
+			if !slices.ContainsFunc(m.Axes, has) {
+				return fmt.Errorf("the variant %s has %q on the axis %q, and axes does not", v.ID, value, name)
+			}
+		}
+	}
+	return nil
 }
 
 func variantIDs(variants []plan.Variant) []string {
