@@ -22,6 +22,8 @@ type request struct {
 	// results are the texts of the tool results since prompt, in order.
 	results []string
 	tools   []tool
+	// told is what the agent tells beside the prompts: its instructions, the skills that there are.
+	told string
 	// cwd is the session's working directory, "" if the request does not tell.
 	cwd string
 	// aside means that the request is not about the user's task but, for example, a title for the session.
@@ -87,8 +89,11 @@ func (r *request) said(parts []part) {
 	}
 }
 
-// look searches a text for the session's working directory.
+// look keeps a text that the agent tells beside the prompts, and searches it for the session's working directory.
 func (r *request) look(text string) {
+	if text = strings.TrimSpace(text); text != "" {
+		r.told += text + "\n"
+	}
 	if r.cwd != "" {
 		return
 	}

@@ -117,13 +117,19 @@ func TestRequest(t *testing.T) {
 			body: `{"max_tokens": 9, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": [
 				{"type": "text", "text": "<system-reminder>no prompt</system-reminder>"},
 				{"type": "text", "text": "Look at this:"}, {"type": "image"}, {"type": "text", "text": "a.go"}]}]}`,
-			want: request{prompt: "Look at this:\na.go", prompts: 1, tools: []tool{{name: "Bash"}}},
+			want: request{
+				prompt: "Look at this:\na.go", prompts: 1, tools: []tool{{name: "Bash"}},
+				told: "<system-reminder>no prompt</system-reminder>\n",
+			},
 		},
 		{
 			name: "content as a string", reason: "both forms are allowed",
 			body: `{"max_tokens": 9, "tools": [{"name": "Bash"}], "system": "Working directory: /a b ",
 				"messages": [{"role": "user", "content": "Go."}]}`,
-			want: request{prompt: "Go.", prompts: 1, tools: []tool{{name: "Bash"}}, cwd: "/a b"},
+			want: request{
+				prompt: "Go.", prompts: 1, tools: []tool{{name: "Bash"}}, cwd: "/a b",
+				told: "Working directory: /a b\n",
+			},
 		},
 		{
 			name: "a reminder after results", reason: "it does not begin a prompt",
@@ -133,7 +139,10 @@ func TestRequest(t *testing.T) {
 					{"type": "tool_result", "content": [
 						{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]},
 					{"type": "text", "text": "<system-reminder>so</system-reminder>"}]}]}`,
-			want: request{prompt: "Go.", prompts: 1, results: []string{"a\nb"}, tools: []tool{{name: "Bash"}}},
+			want: request{
+				prompt: "Go.", prompts: 1, results: []string{"a\nb"}, tools: []tool{{name: "Bash"}},
+				told: "<system-reminder>so</system-reminder>\n",
+			},
 		},
 		{
 			name:   "a skill after its result",
@@ -178,6 +187,7 @@ func TestRequest(t *testing.T) {
 				prompt: "Go.", prompts: 1, results: []string{"a", "b", `{"n":1,"output":"c"}`},
 				tools: []tool{{name: "A"}, {name: "B"}},
 				cwd:   "/a b", thoughts: true,
+				told: "- **Workspace Directories:**\n  - /a b\n<session_context>x\n",
 			},
 		},
 		{

@@ -25,6 +25,9 @@ type Script struct {
 	// Offers is a tool that the request must offer for the script to be chosen. It tells agents apart: the scripts of
 	// one task differ by the tools they call.
 	Offers string `yaml:"offers,required"`
+	// Told, if not nil, must match what the agent tells beside the user's prompts, such as the list of
+	// its skills. The script then goes before those of the same prompt and tools that need not be told anything.
+	Told *regexp.Regexp `yaml:"told"`
 	// Turns are the model's answers, in order.
 	Turns []Turn `yaml:"turns,required"`
 }
@@ -88,9 +91,14 @@ type step struct {
 func choose(scripts []Script, r request) (step, error) {
 	var found []Script
 	for _, s := range scripts {
-		if s.Prompt.MatchString(r.prompt) && slices.Contains(r.toolNames(), s.Offers) {
+		if s.Prompt.MatchString(r.prompt) && slices.Contains(r.toolNames(), s.Offers) &&
+			(s.Told == nil || s.Told.MatchString(r.told)) {
 			found = append(found, s)
 		}
+	}
+	needsTelling := func(s Script) bool { return s.Told != nil }
+	if slices.ContainsFunc(found, needsTelling) {
+		found = slices.DeleteFunc(found, func(s Script) bool { return !needsTelling(s) })
 	}
 	switch len(found) {
 	case 0:

@@ -82,6 +82,23 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestToldGoesFirst(t *testing.T) {
+	some := Script{Name: "some", Prompt: regexp.MustCompile(""), Offers: "Bash", Turns: []Turn{{Say: "Done."}}}
+	told := some
+	told.Name, told.Told = "told", regexp.MustCompile("- changelog: ")
+	for _, test := range []struct{ name, told, want string }{
+		{"not told", "", "some"},
+		{"told of something else", "- pdf: reads PDFs", "some"},
+		{"told", "Skills:\n- changelog: for changes", "told"},
+	} {
+		r := claudeRequest()
+		r.told = test.told
+		step, err := choose([]Script{told, some}, r)
+		require.NoError(t, err, test.name)
+		assert.Equal(t, test.want, step.script, test.name)
+	}
+}
+
 func TestChooseErrors(t *testing.T) {
 	other := claudeRequest()
 	other.prompt = "Break it."
