@@ -22,6 +22,8 @@ func TestReadme(t *testing.T) {
 	readme := text(t, filepath.Join(root, "README.md"))
 	blocks := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```").FindAllStringSubmatch(readme, -1)
 	require.Len(t, blocks, 4, "commands, the example, its comparison, commands")
+	require.Equal(t, "go run github.com/sdd-eval/sdd-eval/cmd/sdd-eval@latest init\ngo test ./evals\n", blocks[0][2],
+		"TestScript/init_module carries them out")
 	require.Contains(t, text(t, filepath.Join(dir, "evals/changelog/changelog.eval.yaml")), blocks[1][2])
 
 	run := func(line string) string {

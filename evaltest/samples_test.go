@@ -12,21 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme holds that README.md begins with two commands, which TestScript/init_module of cmd/sdd-eval carries out,
-// and shows the playbook that they write.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	all := blocks(string(text))
-	require.Len(t, all, 2)
-	require.Equal(t, "go run github.com/sdd-eval/sdd-eval/cmd/sdd-eval@latest init\ngo test ./evals\n", all[0].text)
-	first, err := os.ReadFile("../internal/starter/testdata/module/evals/first.yaml")
-	require.NoError(t, err)
-	_, playbook, found := strings.Cut(string(first), "\n") // less the line for editors
-	require.True(t, found)
-	require.Equal(t, playbook, all[1].text)
-}
-
 // block is a fenced block of a page in Markdown.
 type block struct {
 	language, text string
