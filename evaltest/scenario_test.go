@@ -127,6 +127,10 @@ var scenarios = []scenario{
 		breaks: func(m module) { m.replace("evals/greet.yaml", "type: files", "type: flies") },
 	},
 	{
+		name: "activation-misspelt", reason: "what nobody has is always silent",
+		breaks: func(m module) { m.replace("evals/greet.yaml", "id: hello", "id: hello\n    silent: [greetings]") },
+	},
+	{
 		name: "no-evaluators", reason: "a suite without expectations tests nothing",
 		testsOnly: "a run that people score has no evaluators: it is completed, and says so",
 		breaks: func(m module) {

@@ -78,6 +78,10 @@ type Profile struct {
 	// Tools are the names of the kind's own tools that are known; nil: the kind may have any.
 	Tools []string
 
+	// Activation says what agents of the kind show of the skills and tools that they use; nil: nobody has seen it, and
+	// that they show no use of one says nothing.
+	Activation *Activation
+
 	// MCPFile is the file in the agent's home that names its MCP servers, for an agent that takes none from its client.
 	MCPFile string
 
@@ -87,6 +91,16 @@ type Profile struct {
 	decode func(f presetFile, name string) (Preset, error)
 	// files returns the files that the agent must find in its home directory. It may be nil.
 	files func(Preset) ([]File, error)
+}
+
+// Activation is how agents show that they use a skill, beside reading its file: by a call of a tool of theirs. Calls of
+// other tools they show by name.
+type Activation struct {
+	// Tool is the tool that loads a skill; empty: they have none.
+	Tool string
+	// Argument is the tool's argument with the skill's name. A call without arguments begins its title with the name in
+	// quotes (Gemini).
+	Argument string
 }
 
 // Headless says how to drive an agent that is started anew for each prompt, see package claudecli. It cannot ask for
@@ -114,6 +128,7 @@ var profiles = []Profile{
 		Skills:       ".claude/skills",
 		Instructions: "CLAUDE.md",
 		Tools:        claudeTools,
+		Activation:   &Activation{Tool: "Skill", Argument: "skill"},
 		Names:        []string{"claude", "anthropic"},
 		Provider:     "anthropic",
 		Transcript:   "claude",
@@ -141,6 +156,7 @@ var profiles = []Profile{
 		Skills:       ".claude/skills",
 		Instructions: "CLAUDE.md",
 		Tools:        claudeTools,
+		Activation:   &Activation{Tool: "Skill", Argument: "skill"},
 		Names:        []string{"claude", "anthropic"},
 		Provider:     "anthropic",
 		Command:      "claude",
@@ -173,6 +189,7 @@ var profiles = []Profile{
 		Skills:       ".agents/skills",
 		Instructions: "AGENTS.md",
 		Tools:        codexTools,
+		Activation:   &Activation{},
 		Names:        []string{"codex", "openai"},
 		Provider:     "openai",
 		Transcript:   "codex",
@@ -207,6 +224,7 @@ var profiles = []Profile{
 		Skills:          ".gemini/skills",
 		Instructions:    "GEMINI.md",
 		Tools:           geminiTools,
+		Activation:      &Activation{Tool: "activate_skill", Argument: "name"},
 		Names:           []string{"gemini"},
 		Provider:        "gcp.gen_ai",
 		Transcript:      "gemini",
@@ -231,6 +249,7 @@ var profiles = []Profile{
 		Skills:          ".agents/skills",
 		Instructions:    "AGENTS.md",
 		Tools:           openCodeTools,
+		Activation:      &Activation{Tool: "skill", Argument: "name"},
 		Names:           []string{"opencode"},
 		Transcript:      "opencode",
 		Command:         "opencode",
@@ -255,6 +274,7 @@ var profiles = []Profile{
 		Skills:          ".agents/skills",
 		Instructions:    "AGENTS.md",
 		Tools:           copilotTools,
+		Activation:      &Activation{Tool: "skill", Argument: "skill"},
 		Names:           []string{"copilot", "github"},
 		Transcript:      "copilot",
 		Command:         "copilot",
@@ -279,6 +299,7 @@ var profiles = []Profile{
 		Skills:          ".qwen/skills",
 		Instructions:    "AGENTS.md",
 		Tools:           qwenTools,
+		Activation:      &Activation{Tool: "skill", Argument: "skill"},
 		Names:           []string{"qwen", "alibaba"},
 		Transcript:      "qwen",
 		Command:         "qwen",
@@ -339,6 +360,7 @@ var profiles = []Profile{
 		Kind:            Fake,
 		Skills:          ".agents/skills",
 		Instructions:    "AGENTS.md",
+		Activation:      &Activation{},
 		Command:         Fake,
 		ClientFiles:     true,
 		ClientTerminals: true,

@@ -180,7 +180,7 @@ func ofReport(data []byte) (*Baseline, error) {
 
 // trialOf returns what a unit of a run came to; the zero unit did not run.
 func trialOf(run string, u result.Unit) compare.Trial {
-	t := compare.Trial{Outcome: cmp.Or(u.Outcome, result.NotRun), Score: u.Score()}
+	t := compare.Trial{Outcome: cmp.Or(u.Outcome, result.NotRun), Score: u.Score(), Activations: u.Activations()}
 	if u.ID != "" {
 		t.Session = cmp.Or(u.Recording, run+" "+u.ID)
 	}
@@ -287,6 +287,12 @@ func (b *Baseline) check() error {
 					if !plain(name) {
 						return fmt.Errorf("variant %s: case %s: evaluator %q: a name is a line of text", v.ID, c.ID,
 							name)
+					}
+				}
+				for _, a := range t.Activations {
+					if !plain(a.Name) {
+						return fmt.Errorf("variant %s: case %s: skill or tool %q: a name is a line of text", v.ID, c.ID,
+							a.Name)
 					}
 				}
 				switch t.Outcome {

@@ -15,17 +15,21 @@ const (
 	maxReason    = 400 // characters of one reason
 )
 
-// summarise writes a table of a run's variants, which fits into columns columns, 0 meaning any number, and, if that is
-// wanted, why not everything passed.
+// summarise writes a table of a run's variants and one of the skills and tools that they used, which fit into columns
+// columns, 0 meaning any number, and, if that is wanted, why not everything passed.
 func summarise(w io.Writer, rep *report.Report, columns int, why bool) {
-	rows := rep.Overview()
-	lines := table(rows)
-	if columns > 0 && width(lines[0]) > columns {
-		lines = list(rows, columns)
-	}
-	fmt.Fprintln(w)
-	for _, line := range lines {
-		fmt.Fprintln(w, line)
+	for _, rows := range [][][]string{rep.Overview(), rep.Activation()} {
+		if rows == nil {
+			continue
+		}
+		lines := table(rows)
+		if columns > 0 && width(lines[0]) > columns {
+			lines = list(rows, columns)
+		}
+		fmt.Fprintln(w)
+		for _, line := range lines {
+			fmt.Fprintln(w, line)
+		}
 	}
 	var reasons []report.Reason
 	if why {

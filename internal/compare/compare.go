@@ -69,7 +69,9 @@ type Comparison struct {
 	// Metrics has score (a difference), cost, tokens and time (ratios), as far as they are known.
 	Metrics    map[string]Metric `json:"metrics"`
 	Evaluators []Row             `json:"evaluators,omitempty"`
-	More       *More             `json:"more,omitempty"`
+	// Activation says how skills and tools were used of which cases say whether they should be.
+	Activation []Activation `json:"activation,omitempty"`
+	More       *More        `json:"more,omitempty"`
 }
 
 // Summary is what one arm came to.
@@ -164,6 +166,7 @@ func (r Rule) Compare(base, head Arm) *Comparison {
 		c.Bounds = bounds(pairs)
 	}
 	c.explore(base, head, known)
+	c.Activation = activations(pairs)
 	c.design(known, d)
 	return c
 }

@@ -123,7 +123,7 @@ func (c *Comparison) lists(line func(string, ...any)) {
 			line("  and %d more", more)
 		}
 	}
-	var flips, evaluators, others []string
+	var flips, evaluators, used, others []string
 	for _, f := range c.Flips {
 		text := fmt.Sprintf("%s: %s %% → %s %%, p %s", f.Case, percent(f.Base), percent(f.Head), likely(f.P))
 		if f.PartsAt != nil {
@@ -135,6 +135,9 @@ func (c *Comparison) lists(line func(string, ...any)) {
 		evaluators = append(evaluators, fmt.Sprintf("%s: %s %% → %s %%, p %s", e.Name, percent(e.Base),
 			percent(e.Head), likely(e.P)))
 	}
+	for _, a := range c.Activation {
+		used = append(used, a.Says())
+	}
 	for _, o := range c.Incomparable {
 		others = append(others, o.Case+": "+because(o.Why))
 	}
@@ -144,6 +147,7 @@ func (c *Comparison) lists(line func(string, ...any)) {
 			strings.Join(c.WithoutSessions, " and "))
 	}
 	list("Evaluators (to explore)", evaluators)
+	list("Skills and tools (to explore)", used)
 	list("Cases that pass now and then", slices.Clone(c.Flaky))
 	list("Cases that cannot be compared", others)
 }

@@ -68,13 +68,15 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 		said := result.Outcome("")
 		if err := a.agrees(e, v); err != nil {
 			said = v.Outcome
-			v = evaluator.Verdict{Outcome: result.Error, Reason: err.Error(), Detail: v.Detail}
+			v = evaluator.Verdict{
+				Outcome: result.Error, Reason: err.Error(), Detail: v.Detail, Activations: v.Activations,
+			}
 			a.result.Next = cmp.Or(a.result.Next, fault.Advice(err))
 		}
 		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
 			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Said: said, Score: v.Score, Threshold: e.Threshold,
 			Weight: e.Weight, Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Calls: v.Calls,
-			Duration: result.Duration(a.now().Sub(start)),
+			Activations: v.Activations, Duration: result.Duration(a.now().Sub(start)),
 		})
 	}
 	if a.judgments != nil {
@@ -107,7 +109,10 @@ func (r *Runner) readAgreements() (func(plan.Evaluator) error, error) {
 
 // input is what evaluators look at, but for files and metrics.
 func (a *attempt) input() (in evaluator.Input, err error) {
-	in = evaluator.Input{Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run, NoModels: a.judges().Unasked()}
+	in = evaluator.Input{
+		Unit: a.unit.ID(), Case: a.unit.Case, Variant: a.unit.Variant.ID, Run: a.result.Run,
+		NoModels: a.judges().Unasked(),
+	}
 	if a.judgments != nil {
 		in.Models = a.judgments
 	}

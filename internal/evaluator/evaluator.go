@@ -33,6 +33,8 @@ type Input struct {
 	Unit string
 	// Case is what was asked.
 	Case plan.Case
+	// Variant is the id of the variant that was asked.
+	Variant string
 	// Run is what the agent did; it is never nil.
 	Run *trajectory.Run
 	// Metrics counts what the agent did. It is nil only where nothing could be counted.
@@ -91,6 +93,8 @@ type Verdict struct {
 	Detail string
 	// Calls are the agent's calls that were not as expected, as far as it knows.
 	Calls []result.Call
+	// Activations are the skills and tools of which it judged whether the agent used them.
+	Activations []result.Activation
 }
 
 // Needs is a set of what an evaluator depends on.

@@ -88,6 +88,7 @@ var copilotTools = []struct {
 	{tool: "view", kind: "read", title: "Viewing ", args: []string{"path"}},
 	{tool: "grep", kind: "read", title: "Searching ", args: []string{"pattern"}},
 	{tool: "glob", kind: "read", title: "Finding ", args: []string{"pattern"}},
+	{tool: "skill", kind: "other", title: "Using skill: ", args: []string{"skill"}},
 	{tool: "task", kind: "other", args: []string{"agent_type", "prompt"}},
 }
 

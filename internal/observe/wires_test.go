@@ -129,14 +129,16 @@ func TestCopilotSubAgents(t *testing.T) {
 	}
 	feed(t, &o, `>{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}`,
 		`<{"jsonrpc":"2.0","id":9,"result":{"protocolVersion":1,"agentInfo":{"name":"Copilot","version":"1"}}}`, prompt,
-		task("1"), task("2"), by("3", "x"), by("4", "y"), by("5", "x"), by("6", "z"), endTurn)
+		task("1"), task("2"), by("3", "x"), by("4", "y"), by("5", "x"), by("6", "z"),
+		update(`"sessionUpdate":"tool_call","toolCallId":"7","title":"Using skill: pdf","kind":"other",`+
+			`"rawInput":{"skill":"pdf"}`), endTurn)
 	var parents, tools []string
 	run := trajectory.Run{Events: o.Turn()}
 	for _, c := range run.ToolCalls() {
 		parents, tools = append(parents, c.Parent), append(tools, c.Name)
 	}
-	assert.Equal(t, []string{"", "", "1", "2", "1", "z"}, parents, "a third sub-agent is one, whoever started it")
-	assert.Equal(t, []string{"task", "task", "view", "view", "view", "view"}, tools)
+	assert.Equal(t, []string{"", "", "1", "2", "1", "z", ""}, parents, "a third sub-agent is one, whoever started it")
+	assert.Equal(t, []string{"task", "task", "view", "view", "view", "view", "skill"}, tools)
 }
 
 // TestCodexOrder checks that the files of an edit have one order: @zed-industries/codex-acp keeps them in a map.

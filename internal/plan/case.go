@@ -35,6 +35,10 @@ type Case struct {
 	// Evaluators judge this case, in addition to the playbook's.
 	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for this case, beside the playbook's."`
 
+	// Fires and Silent are the skills and tools that must be used, and that must not be: one of Evaluators judges that.
+	Fires  []string `yaml:"fires" min:"1" doc:"Skills and tools that the agent must use."`
+	Silent []string `yaml:"silent" min:"1" doc:"Skills and tools that the agent must not use."`
+
 	// ExpectStop takes the place of the playbook's. ExpectedAt is where it stands.
 	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How this case's session should end; default: the playbook's."`
 	ExpectedAt doc.Position
@@ -42,7 +46,7 @@ type Case struct {
 	// ExpectedMessages are what a good session says and calls, for judges. Only eval files have them.
 	ExpectedMessages []Message
 
-	// Variants are the ids of the variants that are asked; nil: all that the matrix lists. Only eval files set it.
+	// Variants are the ids of the variants that are asked; nil: all that the matrix lists. Only eval files name them.
 	Variants []string
 
 	Position doc.Position `yaml:",position"`
@@ -65,6 +69,7 @@ func (c *Case) decode(n *doc.Node) {
 		c.Prompts = []string{c.Prompt}
 	}
 	checkFiles(n.Get("files"))
+	c.Evaluators = append(c.Evaluators, activationOf(n)...)
 	c.ExpectedAt = n.Get("expect_stop").Position()
 }
 

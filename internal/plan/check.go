@@ -108,19 +108,27 @@ func (c checker) units() {
 // evaluators checks that no two evaluators of a unit have the same name.
 func (c checker) evaluators() {
 	common := make(map[string]doc.Position)
-	uniqueNames(c.p.Evaluators, c.common, common)
+	uniqueNames(c.p.Evaluators, c.common, nil, common)
 	items := c.cases.Items()
 	for i, x := range c.p.Cases {
-		uniqueNames(x.Evaluators, c.own(items[i]), maps.Clone(common))
+		uniqueNames(x.Evaluators, c.own(items[i]), items[i], maps.Clone(common))
 	}
 }
 
-func uniqueNames(evaluators []Evaluator, list *doc.Node, seen map[string]doc.Position) {
+// uniqueNames reports evaluators of a list that have the name of one seen before. Behind those of the list is that of
+// the keys of a case at n.
+func uniqueNames(evaluators []Evaluator, list, n *doc.Node, seen map[string]doc.Position) {
 	for i, e := range evaluators {
 		if e.Name == "" {
 			continue // reported
 		}
-		if first, duplicate := seen[e.Name]; duplicate {
+		first, duplicate := seen[e.Name]
+		if duplicate && i >= len(list.Items()) {
+			n.Errorf("", "`fires` and `silent` are an evaluator %q, and so is that on line %d: give that a `name`",
+				e.Name, first.Line)
+			continue
+		}
+		if duplicate {
 			list.Errorf(fmt.Sprintf("[%d].name", i), "duplicate evaluator name %q, first on line %d: write a `name`",
 				e.Name, first.Line)
 			continue

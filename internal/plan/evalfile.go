@@ -203,6 +203,10 @@ type evalCase struct {
 	ExpectedOutput   expectation `yaml:"expected_output" doc:"The same as expected_messages; a text is the answer's."`
 	ExpectedMessages expectation `yaml:"expected_messages" doc:"What a good session says and calls, for judges."`
 
+	// Fires and Silent are as those of [Case].
+	Fires  []string `yaml:"fires" min:"1" doc:"Skills and tools that the agent must use."`
+	Silent []string `yaml:"silent" min:"1" doc:"Skills and tools that the agent must not use."`
+
 	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How this case's session should end; default: the file's."`
 
 	Files     map[string]string `yaml:"files" doc:"Files to write into the workspace first, by path."`
@@ -237,7 +241,8 @@ func (c *evalCase) decode(n *doc.Node) {
 	c.Case = Case{
 		ID: c.ID, Prompts: prompts, ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
 		ExpectedMessages: slices.Concat(c.ExpectedOutput, c.ExpectedMessages), Files: c.Files,
-		Evaluators: c.Execution.Evaluators, Position: c.Position, ExpectStop: c.ExpectStop,
+		Evaluators: slices.Concat(c.Execution.Evaluators, activationOf(n)), Position: c.Position,
+		ExpectStop: c.ExpectStop,
 		ExpectedAt: n.Get("expect_stop").Position(),
 	}
 	if len(prompts) == 1 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/activation"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
@@ -12,6 +13,7 @@ import (
 var kinds = plan.Kinds{
 	"fake":            {Decode: decodeFake, Keys: fake{}},
 	"tool_trajectory": {Decode: func(n *doc.Node) any { return n.Value() }},
+	"activation":      activation.Kind(),
 	"files":           {Decode: func(n *doc.Node) any { return n.Value() }},
 }
 

@@ -114,6 +114,7 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
+	p.aim()
 	p.Noted = d.Notes()
 	p.Files = slices.Compact(slices.Sorted(slices.Values(d.Files)))
 	return p, nil

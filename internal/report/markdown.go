@@ -41,6 +41,7 @@ func (rep *Report) markdown(room int) []byte {
 		m.line("> %s", escape(note))
 	}
 	m.variants(rep)
+	m.activation(rep)
 	m.failures(rep)
 	for _, v := range rep.Variants {
 		m.commands(rep, v)
@@ -138,6 +139,21 @@ func rated(rep *Report, rating func(Variant) Rating) bool {
 }
 
 func (m *markdown) row(cells []string) { m.line("| %s |", strings.Join(cells, " | ")) }
+
+func (m *markdown) activation(rep *Report) {
+	for i, row := range rep.Activation() {
+		if i == 0 {
+			m.line("")
+			m.row(row)
+			m.row([]string{"---", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"})
+			continue
+		}
+		for j := range row[:2] {
+			row[j] = code(row[j])
+		}
+		m.row(row)
+	}
+}
 
 // tally lists counts by name.
 func tally(counts map[string]int) string {

@@ -42,8 +42,10 @@ type Variant struct {
 	// Score is the mean of the units' scores, 0..1, or nil if none has one.
 	Score      *float64         `json:"score"`
 	Evaluators []EvaluatorTotal `json:"evaluator_totals"`
-	Human      Rating           `json:"human"`
-	AI         Rating           `json:"ai"`
+	// Activation says of skills and tools how often they were used where they should be, and where not.
+	Activation []ActivationTotal `json:"activation,omitempty"`
+	Human      Rating            `json:"human"`
+	AI         Rating            `json:"ai"`
 
 	Iterations  Sum            `json:"iterations"`
 	Stops       map[string]int `json:"stops"`        // why units ended, by their last turn or the limit
@@ -187,6 +189,7 @@ func (v *Variant) sumUp(units []Unit, results []Result) {
 	v.Human.settle()
 	v.AI.settle()
 	v.Evaluators = evaluatorTotals(v.ID, units)
+	v.Activation = activationTotals(v.ID, units)
 	v.cost(units)
 }
 

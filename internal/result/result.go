@@ -53,6 +53,17 @@ type Evaluation struct {
 	Duration Duration `json:"duration_ms"`
 	// Calls are the first of the agent's calls that were not as expected.
 	Calls []Call `json:"calls,omitempty"`
+	// Activations are the skills and tools of which it was judged whether the agent used them.
+	Activations []Activation `json:"activations,omitempty"`
+}
+
+// Activation says of a skill or a tool whether an agent used it.
+type Activation struct {
+	Name string `json:"name"`
+	// Wanted says whether the agent should use it.
+	Wanted bool `json:"wanted"`
+	// Fired says whether it did, nil if nothing is known of that.
+	Fired *bool `json:"fired"`
 }
 
 // Call is a call of the agent that was not as an evaluator expected.
@@ -256,4 +267,19 @@ func (u Unit) CheckJudges(names []string) error {
 		return nil
 	}
 	return fmt.Errorf("it was judged by %q, but the evaluators of its case are %q", judged, names)
+}
+
+// Activations returns what is known of the use of skills and tools in the unit, each once: what its first evaluator
+// says that speaks of it.
+func (u Unit) Activations() (all []Activation) {
+	seen := make(map[string]bool)
+	for _, e := range u.Evaluations {
+		for _, a := range e.Activations {
+			if !seen[a.Name] {
+				seen[a.Name] = true
+				all = append(all, a)
+			}
+		}
+	}
+	return all
 }

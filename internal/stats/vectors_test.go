@@ -34,6 +34,24 @@ func TestPassAtK(t *testing.T) {
 	}
 }
 
+// TestConfusion: what never fired has no precision, and what never should no recall.
+func TestConfusion(t *testing.T) {
+	for _, tt := range []struct {
+		Confusion
+		precision, recall float64
+	}{
+		{Confusion{8, 2, 4, 6}, .6666667, .8},
+		{Confusion{3, 0, 0, 5}, 1, 1},
+		{Confusion{0, 4, 0, 4}, math.NaN(), 0},
+		{Confusion{0, 0, 2, 3}, 0, math.NaN()},
+		{Confusion{0, 0, 0, 7}, math.NaN(), math.NaN()},
+		{Confusion{}, math.NaN(), math.NaN()},
+	} {
+		near(t, tt.precision, tt.Precision(), 1e-6)
+		near(t, tt.recall, tt.Recall(), 1e-6)
+	}
+}
+
 // near expects a value that is close to another, or unknown as that is.
 func near(t *testing.T, want, got, apart float64) {
 	t.Helper()

@@ -2,6 +2,7 @@
 package kinds
 
 import (
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/activation"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/codejudge"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/command"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/composite"
@@ -16,6 +17,8 @@ import (
 // All returns the kinds by their type in a playbook. Each kind decodes to an evaluator.Evaluator.
 func All() plan.Kinds {
 	return plan.Kinds{
+		plan.ActivationType: activation.Kind(),
+
 		"code_judge":      codejudge.Kind(),
 		"command":         command.Kind(),
 		"composite":       composite.Kind(),

@@ -17,6 +17,7 @@ import (
 // Each kind decodes to an evaluator under the name that stands in playbooks.
 func TestAll(t *testing.T) {
 	examples := map[string]string{
+		"activation":      "fires: [mcp__shop__count]",
 		"code_judge":      "script: [my-judge]",
 		"command":         "run: go test",
 		"composite":       "all: [{type: files, expect: [{path: a, exists: true}]}]",
@@ -30,6 +31,7 @@ func TestAll(t *testing.T) {
 	for name, keys := range examples {
 		text := strings.Join([]string{
 			"task: {title: t, prompt: p}",
+			"mcp: [{name: shop, command: [shop]}]",
 			"variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}",
 			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}",
 			"evaluators: [{type: " + name + ", " + keys + "}]",

@@ -6,6 +6,7 @@ function overview(index) {
     notes(index),
     task(index),
     variantTable(index),
+    activation(index),
     charts(index),
     matrix(index),
     more(index),
@@ -141,6 +142,36 @@ function variantTable(index) {
     ),
   );
 }
+
+/** How often skills and tools were used where they should be, and where not. */
+function activation(index) {
+  const rows = index.variants.flatMap((v) => (v.activation ?? []).map((a) => [a, v]));
+  if (rows.length === 0) return null;
+  const share = (v) => (known(v) ? `${Math.floor(100 * v)} %` : unknown);
+  const columns = [
+    { label: 'Skill or tool', value: (a) => h('code', {}, a.name) },
+    { label: 'Variant', value: (a, v) => h('a', { href: hash({ variant: v.id }) }, v.id) },
+    { label: 'Precision', title: 'of the units in which it was used, how many should', value: (a) => share(a.precision) },
+    { label: 'Recall', title: 'of the units in which it should be used, how many did', value: (a) => share(a.recall) },
+    { label: 'Fired', title: 'used, as it should be', value: (a) => integer(a.fired) },
+    { label: 'Missed', title: 'not used, but should be', value: (a) => a.missed > 0 ? bad(a.missed) : '0' },
+    { label: 'Unwanted', title: 'used, but should not be', value: (a) => a.unwanted > 0 ? bad(a.unwanted) : '0' },
+    { label: 'Silent', title: 'not used, as it should be', value: (a) => integer(a.silent) },
+    { label: 'Unknown', title: 'nobody knows whether it was used', value: (a) => integer(a.unknown) },
+  ].map((c, i) => ({ ...c, class: i > 1 ? 'number' : undefined }));
+  return section(
+    'activation',
+    'Skills and tools',
+    table(
+      columns,
+      rows.map(([a, v]) => columns.map((c) => c.value(a, v))),
+      { 'aria-label': 'Skills and tools' },
+    ),
+    h('p', { class: 'dim small' }, 'Units of cases that say whether it should be used. ', unknown, ' is unknown: it was never used, or never should be.'),
+  );
+}
+
+const bad = (n) => h('span', { class: 'failed' }, integer(n));
 
 const failed = (n) => [', ', h('span', { class: 'failed' }, `${integer(n)} failed`)];
 

@@ -1,0 +1,244 @@
+package activation_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/activation"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// book is a playbook with one variant of each kind of agent that is judged, which has the skills pdf and xls, and with
+// one that has nothing.
+const book = `
+cases: [{id: one, prompt: p, KEYS}]
+mcp: [{name: shop, command: [shop]}]
+variants:
+  bare: {agent: {kind: claude-cli, preset: p}}
+  claude: {agent: {kind: claude-code-acp, preset: p}, skills: [pdf, xls]}
+  codex: {agent: {kind: codex-acp, preset: p}, skills: [pdf, xls]}
+  copilot: {agent: {kind: copilot-acp}, skills: [pdf, xls]}
+  gemini: {agent: {kind: gemini-acp}, skills: [pdf, xls]}
+  opencode: {agent: {kind: opencode-acp}, skills: [pdf, xls]}
+  qwen: {agent: {kind: qwen-acp}, skills: [pdf, xls]}
+  fake: {agent: {kind: fake-acp}, skills: [pdf, xls]}
+  goose: {agent: {kind: goose-acp}, skills: [pdf, xls]}
+  own: {agent: {kind: acp, command: agent}}
+workflow:
+  jobs:
+    j:
+      strategy: {matrix: {variant: [bare, claude, codex, copilot, gemini, opencode, qwen, fake, goose, own]}}
+      steps: [{uses: "builtin:sdd-eval/workspace.prepare"}, {uses: "builtin:sdd-eval/acp.prompt"}]
+`
+
+// load returns the playbook, whose only case has these keys.
+func load(t *testing.T, keys string) *plan.Playbook {
+	t.Helper()
+	dir := t.TempDir()
+	for _, skill := range []string{"pdf", "xls"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, skill), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, skill, plan.SkillFile),
+			[]byte("---\nname: "+skill+"\n---\nDo.\n"), 0o644))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent"), []byte("#!/bin/sh\n"), 0o755))
+	pb, err := plan.Read(plan.Source{
+		Path: filepath.Join(dir, "p.yaml"), Data: []byte(strings.Replace(book, "KEYS", keys, 1)),
+	}, plan.Kinds{"activation": activation.Kind()})
+	require.NoError(t, err)
+	return pb
+}
+
+// judge judges a session of a variant.
+func judge(t *testing.T, pb *plan.Playbook, variant string, bodies ...trajectory.Body) evaluator.Verdict {
+	t.Helper()
+	kind := ""
+	for _, v := range pb.Variants {
+		if v.ID == variant {
+			kind = v.Agent.Kind
+		}
+	}
+	run := &trajectory.Run{Agent: trajectory.Agent{Kind: kind}}
+	for _, b := range bodies {
+		run.Events = append(run.Events, trajectory.Event{Turn: 1, Body: b})
+	}
+	e := pb.Cases[0].Evaluators[0]
+	return evaluator.Judge(t.Context(), e, evaluator.Input{Variant: variant, Run: run})
+}
+
+type args = map[string]any
+
+// TestSignals has each kind of agent use the skill pdf, in the ways in which they were seen to: by the tool that loads
+// skills, and by reading its file.
+func TestSignals(t *testing.T) {
+	pb := load(t, "fires: [pdf], silent: [xls]")
+	read := func(path string) trajectory.ToolStart {
+		return trajectory.ToolStart{
+			Name: "Read", Kind: "read", Title: "Read it", Locations: []trajectory.Location{{Path: path}},
+		}
+	}
+	shell := func(line string) trajectory.ToolStart {
+		return trajectory.ToolStart{Name: "Bash", Kind: "execute", Args: args{"command": line}}
+	}
+	for _, tt := range []struct {
+		name, variant string
+		call          trajectory.ToolStart
+		fired         string
+	}{
+		{"claude's tool", "claude", trajectory.ToolStart{Name: "Skill", Args: args{"skill": "pdf"}}, "pdf"},
+		{"of a plugin", "claude", trajectory.ToolStart{Name: "Skill", Args: args{"skill": "office:pdf"}}, "pdf"},
+		{"another", "claude", trajectory.ToolStart{Name: "Skill", Args: args{"skill": "xls"}}, "xls"},
+		{"claude reads", "claude", read("$WORKSPACE/.claude/skills/pdf/SKILL.md"), "pdf"},
+		{"by a shell", "claude", shell("cat .claude/skills/pdf/SKILL.md"), "pdf"},
+		{"lists", "claude", shell("ls .claude/skills/pdf/SKILL.md"), ""},
+		{"searches", "claude", shell("grep -r form .claude/skills/pdf/SKILL.md"), ""},
+		{"another's file", "claude", shell("cat .claude/skills/pdf/README.md && cat docs/SKILL.md"), ""},
+		{"a longer name", "claude", shell("cat .claude/skills/pdf-2/SKILL.md"), ""},
+		{"another place", "claude", shell("cat skills/pdf/SKILL.md"), ""},
+		{"all of them", "fake", shell("cat .agents/skills/*/SKILL.md"), "pdf xls"},
+		{"codex", "codex", trajectory.ToolStart{
+			Name: "Read SKILL.md", Kind: "read", Title: "Read SKILL.md",
+			Args: args{"command": []any{"bash", "-c", "cd .agents/skills/pdf && cat SKILL.md"}, "cwd": "$WORKSPACE"},
+		}, "pdf"},
+		{"codex 2", "codex", trajectory.ToolStart{
+			Name: "exec_command", Kind: "read", Title: "Read file '$WORKSPACE/.agents/skills/pdf/SKILL.md'",
+		}, "pdf"},
+		{"in its directory", "codex", trajectory.ToolStart{
+			Kind: "execute", Args: args{"cmd": "sed -n 1,9p SKILL.md", "workdir": ".agents/skills/pdf"},
+		}, "pdf"},
+		{"copilot", "copilot", trajectory.ToolStart{Name: "skill", Args: args{"skill": "pdf"}}, "pdf"},
+		{"gemini", "gemini", trajectory.ToolStart{Name: "activate_skill", Title: `"pdf": Fills forms.`}, "pdf"},
+		{"gemini, a record", "gemini", trajectory.ToolStart{Name: "activate_skill", Args: args{"name": "pdf"}}, "pdf"},
+		{"opencode", "opencode", trajectory.ToolStart{Name: "skill", Args: args{"name": "pdf"}}, "pdf"},
+		{"qwen", "qwen", trajectory.ToolStart{Name: "skill", Kind: "read", Args: args{"skill": "pdf"}}, "pdf"},
+		{"fake", "fake", read(".agents/skills/pdf/SKILL.md"), "pdf"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := judge(t, pb, tt.variant, tt.call)
+			fired := ""
+			for _, a := range v.Activations {
+				require.NotNil(t, a.Fired, v.Reason)
+				if *a.Fired && fired != "" {
+					fired += " "
+				}
+				if *a.Fired {
+					fired += a.Name
+				}
+			}
+			assert.Equal(t, tt.fired, fired)
+			want := result.Fail
+			if tt.fired == "pdf" {
+				want = result.Pass
+			}
+			assert.Equal(t, want, v.Outcome, v.Reason)
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, tt := range []struct {
+		name, keys, variant string
+		bodies              []trajectory.Body
+		outcome             result.Outcome
+		reason              string
+		activations         []result.Activation
+	}{
+		{
+			name: "it does not fire", keys: "fires: [pdf]", variant: "claude", outcome: result.Fail,
+			reason:      "skill pdf fires: the agent did not use it",
+			activations: []result.Activation{{Name: "pdf", Wanted: true, Fired: new(false)}},
+		},
+		{
+			name: "it is not silent", keys: "silent: [mcp__shop__*]", variant: "claude", outcome: result.Fail,
+			bodies: []trajectory.Body{trajectory.ToolStart{Name: "mcp__shop__count"}},
+			reason: "tool mcp__shop__* is silent: the agent used it",
+			activations: []result.Activation{
+				{Name: "mcp__shop__*", Fired: new(true)},
+			},
+		},
+		{
+			name: "the variant has none of it", keys: "fires: [pdf], silent: [xls]", variant: "bare",
+			outcome: result.Skip,
+			reason:  "variant bare does not have pdf, xls",
+		},
+		{
+			name: "the variant has one of them", keys: "fires: [pdf, WebSearch]", variant: "bare", outcome: result.Pass,
+			bodies:      []trajectory.Body{trajectory.ToolStart{Name: "WebSearch"}},
+			activations: []result.Activation{{Name: "WebSearch", Wanted: true, Fired: new(true)}},
+		},
+		{
+			name: "an agent that shows nothing", keys: "silent: [pdf]", variant: "goose", outcome: result.Error,
+			reason: "whether skill pdf is silent: cannot measure: " +
+				"it is not known how agents of kind goose-acp show which skills they use",
+			activations: []result.Activation{{Name: "pdf"}},
+		},
+		{
+			name: "an agent of one's own", keys: "fires: [pdf]", variant: "own", outcome: result.Error,
+			reason: "whether skill pdf fires: cannot measure: " +
+				"it is not known how agents of kind acp show which skills they use",
+			activations: []result.Activation{{Name: "pdf", Wanted: true}},
+		},
+		{
+			name: "an agent of one's own that shows it", keys: "fires: [mcp__shop__count]", variant: "own",
+			bodies: []trajectory.Body{trajectory.ToolStart{Name: "mcp__shop__count"}}, outcome: result.Pass,
+			activations: []result.Activation{{Name: "mcp__shop__count", Wanted: true, Fired: new(true)}},
+		},
+		{
+			name: "a server that is seen", keys: "silent: [mcp__shop__count]", variant: "own", outcome: result.Pass,
+			bodies:      []trajectory.Body{trajectory.MCPCall{Server: "shop", Method: "tools/list"}},
+			activations: []result.Activation{{Name: "mcp__shop__count", Fired: new(false)}},
+		},
+		{
+			name: "a server that is called", keys: "silent: [mcp__shop__count]", variant: "own", outcome: result.Fail,
+			bodies:      []trajectory.Body{trajectory.MCPCall{Server: "shop", Method: "tools/call", Tool: "count"}},
+			reason:      "tool mcp__shop__count is silent: the agent used it",
+			activations: []result.Activation{{Name: "mcp__shop__count", Fired: new(true)}},
+		},
+		{
+			name: "which skill is not said", keys: "silent: [pdf]", variant: "gemini", outcome: result.Error,
+			bodies: []trajectory.Body{trajectory.ToolStart{Name: "activate_skill", Title: "Skill"}},
+			reason: "whether skill pdf is silent: cannot measure: " +
+				"call 1 of the session, activate_skill, does not say which skill it loads",
+			activations: []result.Activation{{Name: "pdf"}},
+		},
+		{
+			name: "tools are not shown", keys: "silent: [pdf]", variant: "fake", outcome: result.Error,
+			bodies: []trajectory.Body{trajectory.FileWrite{Path: "a.txt"}},
+			reason: "whether skill pdf is silent: cannot measure: " +
+				"the session shows no tool call, although the agent had its client write a.txt",
+			activations: []result.Activation{{Name: "pdf"}},
+		},
+		{
+			name: "a call by its title alone", keys: "silent: [web_search]", variant: "codex", outcome: result.Error,
+			bodies: []trajectory.Body{trajectory.ToolStart{Name: "Looks around"}},
+			reason: "whether tool web_search is silent: cannot measure: " +
+				"call 1 of the session, \"Looks around\", may be of any tool",
+			activations: []result.Activation{{Name: "web_search"}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := judge(t, load(t, tt.keys), tt.variant, tt.bodies...)
+			assert.Equal(t, tt.outcome, v.Outcome)
+			assert.Equal(t, tt.reason, v.Reason)
+			assert.Equal(t, tt.activations, v.Activations)
+		})
+	}
+}
+
+// TestAsked has a case that asks nothing else not run where nothing could be used.
+func TestAsked(t *testing.T) {
+	asked := func(keys string) int {
+		p, err := load(t, keys).Plan()
+		require.NoError(t, err)
+		return len(p.Units)
+	}
+	assert.Equal(t, 9, asked("fires: [pdf]"), "all but bare; of own nobody knows")
+	assert.Equal(t, 10, asked("fires: [mcp__shop__count]"))
+}
