@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
@@ -55,24 +55,29 @@ type Delta struct {
 
 // diff returns the changes from before to after. Data has the contents of changed files.
 func diff(before, after Manifest, data map[string][]byte) Delta {
-	old := make(map[string]Entry, len(before.Entries))
-	for _, e := range before.Entries {
-		old[e.Path] = e
-	}
-	implied := make(map[string]bool) // directories that their entries imply
-	for _, e := range after.Entries {
-		if !e.Ignored {
-			implied[path.Dir(e.Path)] = true
+	implied := sync.OnceValue(after.implied)
+	var d Delta
+	add := func(c Change) {
+		if c.Op != Deleted && !c.ModeOnly {
+			c.Data = data[c.Path]
 		}
+		d.Changes = append(d.Changes, c)
 	}
-	changes := make(map[string]Change)
+	old := before.Entries
 	for _, is := range after.Entries {
-		was, ok := old[is.Path]
-		delete(old, is.Path)
+		for len(old) > 0 && old[0].Path < is.Path {
+			add(old[0].change(Deleted))
+			old = old[1:]
+		}
+		var was Entry
+		ok := len(old) > 0 && old[0].Path == is.Path
+		if ok {
+			was, old = old[0], old[1:]
+		}
 		c, changed := Change{}, false
 		switch {
 		case !ok || was.Ignored && !is.Ignored:
-			c, changed = is.change(Added), is.Kind != Dir || is.Ignored || !implied[is.Path]
+			c, changed = is.change(Added), is.Kind != Dir || is.Ignored || !implied()[is.Path]
 		case is.Ignored && !was.Ignored:
 			c, changed = was.change(Deleted), true // its content is no longer kept
 		case is.Kind == File && was.Kind == File && !is.Ignored && is.Digest == was.Digest:
@@ -83,20 +88,24 @@ func diff(before, after Manifest, data map[string][]byte) Delta {
 			c, changed = is.change(Modified), is != was
 		}
 		if changed {
-			if c.Op != Deleted && !c.ModeOnly {
-				c.Data = data[c.Path]
-			}
-			changes[c.Path] = c
+			add(c)
 		}
 	}
-	for p, e := range old {
-		changes[p] = e.change(Deleted)
-	}
-	var d Delta
-	for _, p := range slices.Sorted(maps.Keys(changes)) {
-		d.Changes = append(d.Changes, changes[p])
+	for _, e := range old {
+		add(e.change(Deleted))
 	}
 	return d
+}
+
+// implied returns the directories that their entries imply.
+func (m Manifest) implied() map[string]bool {
+	dirs := make(map[string]bool)
+	for _, e := range m.Entries {
+		if !e.Ignored {
+			dirs[path.Dir(e.Path)] = true
+		}
+	}
+	return dirs
 }
 
 func (e Entry) change(op Op) Change {
@@ -113,19 +122,16 @@ func (e Entry) change(op Op) Change {
 // ApplyTo returns the manifest after d is applied to a workspace with manifest m, without reading a workspace. Known is
 // false if that cannot be determined: git may ignore some of the entries, or d lacks a content.
 func (d Delta) ApplyTo(m Manifest) (after Manifest, known bool) {
-	entries := make(map[string]Entry, len(m.Entries)+len(d.Changes))
-	for _, e := range m.Entries {
-		if path.Base(e.Path) == ignoreFile {
-			return Manifest{}, false
-		}
-		entries[e.Path] = e
+	if slices.ContainsFunc(m.Entries, func(e Entry) bool { return path.Base(e.Path) == ignoreFile }) {
+		return Manifest{}, false
 	}
+	changed := make(map[string]Entry, len(d.Changes)) // the zero value where nothing is left
 	for _, c := range d.Changes {
 		if path.Base(c.Path) == ignoreFile || c.Writes() && c.Data == nil {
 			return Manifest{}, false
 		}
 		if c.Op == Deleted {
-			delete(entries, c.Path)
+			changed[c.Path] = Entry{}
 		}
 	}
 	for _, c := range d.Changes {
@@ -133,18 +139,38 @@ func (d Delta) ApplyTo(m Manifest) (after Manifest, known bool) {
 			continue
 		}
 		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
-			entries[dir] = Entry{Path: dir, Kind: Dir}
+			changed[dir] = Entry{Path: dir, Kind: Dir}
 		}
 		e := Entry{Path: c.Path, Kind: c.Kind, Exec: c.Exec, Target: c.Target}
 		switch {
 		case c.ModeOnly:
-			e.Size, e.Digest = entries[c.Path].Size, entries[c.Path].Digest
+			was, ok := changed[c.Path]
+			if !ok {
+				was, _ = m.Lookup(c.Path)
+			}
+			e.Size, e.Digest = was.Size, was.Digest
 		case c.Kind == File:
 			e.Size, e.Digest = int64(len(c.Data)), digest(c.Data)
 		}
-		entries[c.Path] = e
+		changed[c.Path] = e
 	}
-	return manifestOf(slices.Collect(maps.Values(entries))), true
+	return m.replace(changed), true
+}
+
+// replace returns m with other entries at some paths; the zero value takes what is there away.
+func (m Manifest) replace(changed map[string]Entry) Manifest {
+	entries := make([]Entry, 0, len(m.Entries)+len(changed))
+	for _, e := range m.Entries {
+		if _, other := changed[e.Path]; !other {
+			entries = append(entries, e)
+		}
+	}
+	for _, e := range changed {
+		if e.Kind != "" {
+			entries = append(entries, e)
+		}
+	}
+	return manifestOf(entries)
 }
 
 // Apply makes the changes of d in dir, which must be in the state in which they were recorded: a path that is missing

@@ -80,18 +80,11 @@ func (o *Overlay) Manifest() Manifest {
 	if len(o.changed) == 0 {
 		return o.template.base
 	}
-	entries := make([]Entry, 0, len(o.template.base.Entries)+len(o.changed))
-	for _, e := range o.template.base.Entries {
-		if _, ok := o.changed[e.Path]; !ok {
-			entries = append(entries, e)
-		}
+	changed := make(map[string]Entry, len(o.changed))
+	for p, l := range o.changed {
+		changed[p] = l.Entry
 	}
-	for _, l := range o.changed {
-		if l.Kind != "" {
-			entries = append(entries, l.Entry)
-		}
-	}
-	return manifestOf(entries)
+	return o.template.base.replace(changed)
 }
 
 // Delta returns how the overlay differs from its template. Applied to a workspace that is prepared from the template

@@ -92,7 +92,10 @@ func (t *Template) prepare(ctx context.Context, dst string, seeds map[string]See
 	if err != nil {
 		return Manifest{}, nil, err
 	}
-	m, notes, _ := t.listed(files)
+	m, notes := Manifest{Entries: slices.Clone(t.base.Entries)}, t.left
+	if !t.inMemory { // what was read now may differ
+		m, notes, _ = t.listed(files)
+	}
 	return m, notes, m.seed(dst, seeds)
 }
 
