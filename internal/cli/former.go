@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -80,6 +81,7 @@ func (a *App) former(root string, o runOptions, id string) (former, error) {
 		f.options.rejudge = id
 	}
 	f.options.mode = cmp.Or(o.mode, m.Mode)
+	f.options.ablate = strings.Join(m.Ablate, "")
 	f.options.playbook = filepath.FromSlash(m.Playbook.Path)
 	if !filepath.IsAbs(f.options.playbook) {
 		f.options.playbook = a.shown(filepath.Join(root, f.options.playbook))

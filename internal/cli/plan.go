@@ -20,7 +20,8 @@ func planCommand() command {
 		name: "plan",
 		usage: "FILE [--mde DROP] [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"                [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
-			"                [--units PATTERN] [--case CASES] [--variant VARIANTS] [--llm-judge] [--untrusted]\n" +
+			"                [--units PATTERN] [--case CASES] [--variant VARIANTS] [--ablate NAME|all]\n" +
+			"                [--llm-judge] [--untrusted]\n" +
 			"  sdd-eval plan --again RUN_ID [--only fail,error] [FLAGS]",
 		short: "say what a run would do, cost and be able to show",
 		long: `Makes the checks that come before a run, and runs nothing. It lists the variants with their agents

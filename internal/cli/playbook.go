@@ -131,14 +131,14 @@ the schema can still have errors: "sdd-eval validate" finds all of them.`,
 }
 
 // loadPlan reads the user's playbook, whose path is absolute. Errors in the playbook cite its path relative to the
-// working directory, results cite it relative to the root.
-func (a *App) loadPlan(cfg engine.Config, file string) (*plan.Plan, error) {
+// working directory, results cite it relative to the root. Ablate is as in [plan.Source].
+func (a *App) loadPlan(cfg engine.Config, file string, ablate ...string) (*plan.Plan, error) {
 	shown, err := filepath.Rel(a.Dir, file)
 	if err != nil || !filepath.IsLocal(shown) {
 		shown = file
 	}
 	source := sourceOf(cfg)
-	source.Path, source.Name = file, filepath.ToSlash(shown)
+	source.Path, source.Name, source.Ablate = file, filepath.ToSlash(shown), ablate
 	pb, err := plan.Read(source, kinds.All())
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func loadResumed(cfg engine.Config, run *rundir.Run) (*plan.Plan, error) {
 		path = filepath.Join(cfg.Root, path)
 	}
 	source := sourceOf(cfg)
-	source.Path, source.Name, source.Data = path, name, data
+	source.Path, source.Name, source.Data, source.Ablate = path, name, data, run.Manifest().Ablate
 	return planOf(source)
 }
 

@@ -39,6 +39,8 @@ type runOptions struct {
 	// separated by commas; empty: any.
 	selection   selection
 	again, only string
+	// ablate is what arms leave out, or all; empty: what the playbook says.
+	ablate string
 	// rejudge is the run that is judged anew.
 	rejudge string
 }
@@ -49,7 +51,7 @@ func runCommand() command {
 		usage: "FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
 			"               [--units PATTERN] [--case CASES] [--variant VARIANTS]\n" +
-			"               [--llm-judge] [--untrusted] [--open] [--bell] [--dry-run]\n" +
+			"               [--ablate NAME|all] [--llm-judge] [--untrusted] [--open] [--bell] [--dry-run]\n" +
 			"  sdd-eval run --again RUN_ID [--only fail,error] [FLAGS]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
@@ -112,6 +114,9 @@ const runCodes = `0    all units that were to run passed, or completed if nothin
 func (o *runOptions) definePlaybook(f *flags) {
 	f.text(&o.playbook, "playbook", kindFile,
 		"The playbook `FILE`, relative to the working directory, like the argument.")
+	f.text(&o.ablate, "ablate", kindText,
+		"Run control arms, too, that leave one thing out of the variants: the `NAME` of a thing, such as "+
+			"skills/pdf or mcp.search, or all for each in turn.")
 	o.selection.define(f)
 	f.text(&o.again, "again", kindRun,
 		"The `RUN_ID` of the run whose units are run again, the beginning of one, or latest.")
@@ -137,6 +142,8 @@ func (o *runOptions) complete(name string, f *flags, args []string) error {
 		err = usageError("%s: give one playbook, FILE or --playbook FILE", name)
 	case o.only != "" && o.again == "":
 		err = usageError("%s: --only is for --again", name)
+	case o.resume+o.again != "" && o.ablate != "":
+		return usageError("%s: --ablate is for new runs of a playbook: remove it", name)
 	case o.again != "" && f.Changed("cassettes"):
 		return usageError("%s: --again uses the cassettes of the run: remove --cassettes", name)
 	case len(listed(o.playbook, o.resume, o.again)) != 1:
@@ -270,7 +277,7 @@ func newRunner(plan *plan.Plan, cfg engine.Config) (*engine.Runner, error) {
 func (a *App) dryRun(
 	ctx context.Context, out io.Writer, columns int, o runOptions, before former, cfg engine.Config,
 ) error {
-	plan, err := a.loadPlan(cfg, a.path(o.playbook))
+	plan, err := a.loadPlan(cfg, a.path(o.playbook), listed(o.ablate)...)
 	if err == nil {
 		err = o.choose(plan, before, &cfg)
 	}
@@ -336,7 +343,7 @@ func (a *App) carryOut(
 		cfg.Keep.Resumed, cfg.Cassettes = run, run.Manifest().Cassettes
 		selectUnits(&cfg, run.Manifest().Units)
 	} else {
-		if plan, err = a.loadPlan(cfg, a.path(o.playbook)); err == nil {
+		if plan, err = a.loadPlan(cfg, a.path(o.playbook), listed(o.ablate)...); err == nil {
 			err = o.choose(plan, before, &cfg)
 		}
 		if err == nil && o.rejudge != "" {
@@ -384,7 +391,7 @@ func (o runOptions) command(mode engine.Mode) string {
 	if o.rejudge != "" {
 		return o.resumption(o.rejudge)
 	}
-	line := []string{"--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes}
+	line := []string{"--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes, "--ablate", o.ablate}
 	if o.again != "" {
 		line = []string{"--again", o.again, "--only", o.only, "--mode", string(mode)}
 	}

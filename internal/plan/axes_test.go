@@ -74,6 +74,53 @@ workflow:
 	}
 }
 
+// TestAblate: an arm for each thing that a variant has, after it, wherever it runs.
+func TestAblate(t *testing.T) {
+	p, err := plan.Parse("p.yaml", []byte(`
+task: {prompt: Do it.}
+ablate: all
+mcp: [{name: search, command: [search]}]
+variants:
+  a:
+    agent: {kind: fake-acp}
+    workspace: {add: [{from: x, to: docs/b.txt}]}
+    files: {a.txt: a, b/c.txt: c}
+    mcp: [{name: own, command: [own]}]
+    env: {set: {A: "1"}}
+    prompt_prefix: Well
+    prompt_suffix: "?"
+  b: {agent: {kind: fake-acp}, reference: true, files: {a.txt: a}}
+workflow:
+  jobs:
+    eval:
+      strategy: {matrix: {variant: [a, b]}}
+      steps: [{uses: "builtin:sdd-eval/workspace.prepare"}, {uses: "builtin:sdd-eval/acp.prompt"}]
+`), kinds)
+	require.NoError(t, err)
+	planned, err := p.Plan()
+	require.NoError(t, err)
+	left := make(map[string]string)
+	for _, u := range planned.Units {
+		v := u.Variant
+		require.Equal(t, v.ID != "a", v.Reference, v.ID)
+		left[v.ID] = v.Ablated
+		o, whole := v.Overlay, planned.Units[0].Variant.Overlay
+		assert.Equal(t, v.Ablated == "workspace.add/x", len(o.Workspace.Add) == 0 && v.ID != "b", v.ID)
+		assert.Equal(t, v.Ablated == "mcp.search", len(p.For(v).MCP) == 1 && p.For(v).MCP[0].Name == "own", v.ID)
+		assert.Equal(t, v.Ablated == "env.A", len(o.Env.Set) == 0 && v.ID != "b", v.ID)
+		if v.Ablated == "files/b/c.txt" {
+			assert.Equal(t, map[string]string{"a.txt": "a"}, o.Files)
+			assert.Len(t, whole.Files, 2)
+		}
+	}
+	assert.Equal(t, map[string]string{
+		"a": "", "b": "", "a-without-own": "mcp.own", "a-without-search": "mcp.search",
+		"a-without-b-txt": "workspace.add/x", "a-without-a-txt": "files/a.txt", "a-without-b-c-txt": "files/b/c.txt",
+		"a-without-A": "env.A", "a-without-prompt_prefix": "prompt_prefix", "a-without-prompt_suffix": "prompt_suffix",
+	}, left)
+	assert.Equal(t, "b", planned.Units[len(planned.Units)-1].Variant.ID)
+}
+
 func TestArm(t *testing.T) {
 	p, err := plan.Parse("p.yaml", []byte(`
 task: {prompt: Do it.}

@@ -29,6 +29,8 @@ type Source struct {
 	Root string
 	// Data is the file's text; nil: it is read from Path.
 	Data []byte
+	// Ablate names what control arms leave out, beside the playbook's `ablate`.
+	Ablate []string
 	// Untrusted refuses what lets children read, reach or get more than they do by default, see [widening].
 	// StartsAgents says that the run starts agents though their sessions could be replayed.
 	Untrusted, StartsAgents bool
@@ -49,7 +51,7 @@ func Read(s Source, kinds Kinds) (*Playbook, error) {
 	}
 	d.Dir, d.Top, d.Untrusted = dir, s.Root, s.Untrusted
 	refused := s.Untrusted && refuseWidening(d, s.StartsAgents)
-	p, err := decode(s.Name, d, kinds)
+	p, err := decode(s.Name, d, kinds, s.Ablate)
 	if refused {
 		err = fault.Advise(err, untrustedAdvice)
 	}
@@ -72,12 +74,13 @@ func (s Source) parse() (*doc.Document, error) {
 // Parse parses the text of a playbook. The name of its file is used in positions and for the playbook's default name,
 // nothing is read from it, and a playbook that names scripts is refused. The error is [doc.Problems].
 func Parse(file string, data []byte, kinds Kinds) (*Playbook, error) {
-	return decode(file, doc.Parse(file, data), kinds)
+	return decode(file, doc.Parse(file, data), kinds, nil)
 }
 
 // handle has a document decoded with what the types of a playbook check beside their tags.
 func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, kinds.decode)
+	doc.Handle(d, (*Ablation).decode)
 	doc.Handle(d, (*Accept).decode)
 	doc.Handle(d, (*AIJudge).decode)
 	doc.Handle(d, decodeAgent)
@@ -100,7 +103,7 @@ func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, (*Workspace).decode)
 }
 
-func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
+func decode(file string, d *doc.Document, kinds Kinds, ablate []string) (*Playbook, error) {
 	handle(d, kinds)
 	p := &Playbook{File: file, Dir: d.Dir, Text: d.Text}
 	var bases map[string]bool
@@ -111,6 +114,12 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 		p.decodePlaybook(d, bases)
 	}
 	p.checkCassette(d.Root.Get("cassette"))
+	if d.Err() == nil {
+		if err := p.ablate(d.Root.Get("ablate"), ablate); err != nil {
+			return nil, err
+		}
+		p.AblatedAlso = ablate
+	}
 	if err := d.Err(); err != nil {
 		return nil, err
 	}

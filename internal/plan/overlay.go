@@ -63,7 +63,8 @@ func (p *Playbook) EnvOf(v Variant) playbook.Env {
 func (p *Playbook) For(v Variant) *Playbook {
 	own := *p
 	own.Env = p.EnvOf(v)
-	own.MCP = slices.Concat(p.MCP, ServersAt(v.Overlay.MCP, v.Position))
+	own.MCP = slices.DeleteFunc(slices.Concat(p.MCP, ServersAt(v.Overlay.MCP, v.Position)),
+		func(s MCPServer) bool { return s.Name == v.WithoutMCP })
 	return &own
 }
 

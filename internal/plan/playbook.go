@@ -24,6 +24,8 @@ type Playbook struct {
 	Dir string
 	// Text is what the playbook was decoded from. Whoever archives it takes this: the file may have changed since.
 	Text []byte
+	// AblatedAlso is what [Source.Ablate] said.
+	AblatedAlso []string
 	// Noted are notes of decoding, see [Plan.Notes].
 	Noted []string
 	// Files are the files beside it that it names, absolute, each once: scripts, prompts, goldens.
@@ -40,6 +42,9 @@ type Playbook struct {
 
 	// Variants are the agents that are compared, in the order of the file.
 	Variants []Variant `yaml:"variants,required" reason:"at least one variant is required" doc:"The agents, by id."`
+
+	// Ablate names what control arms leave out of the variants that run, one thing each.
+	Ablate Ablation `yaml:"ablate" doc:"What control arms leave out, one thing each, such as skills/pdf; or all."`
 
 	Workflow Workflow `yaml:"workflow" doc:"What is done for each variant, and around all of them."`
 

@@ -18,6 +18,7 @@ import (
 // to something missing.
 func Schema(kinds Kinds) []byte {
 	schemas := doc.Schemas{Descriptions: descriptions}
+	doc.Refine[Ablation](&schemas, refineAblation)
 	doc.Refine[Accept](&schemas, func(s *doc.Schema) {
 		s.Properties["rule"].Enum, s.Properties["rule"].Pattern = LintRules, ""
 	})

@@ -76,6 +76,8 @@ func TestSchemaAcceptsValid(t *testing.T) {
 // beyondSchema are the invalid playbooks that the schema accepts, each with what it cannot say.
 var beyondSchema = map[string]string{
 	"1":                         "a name made from the file's",
+	"ablate_nothing":            "what a variant has",
+	"ablate_of_nothing":         "what a variant has",
 	"cases_without_agent":       "what the jobs come to",
 	"cases_without_prompt_step": "what the jobs come to",
 	"evalfile_advisory":         "what the evaluators of a case come to",

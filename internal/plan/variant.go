@@ -43,6 +43,10 @@ type Variant struct {
 	// Axes are what it has on the axes of the matrix that has made it, in their order; nil: none has.
 	Axes []Choice
 
+	// Of is the variant that this one is but for what Ablated names, as in [Playbook.Ablate]; empty: it is no such
+	// arm. WithoutMCP is the playbook's tool server that it does not have, or empty.
+	Of, Ablated, WithoutMCP string
+
 	// Position is where the variant's id stands.
 	Position doc.Position `yaml:",position"`
 

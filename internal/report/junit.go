@@ -315,6 +315,9 @@ func properties(run Run, v Variant) []junitProperty {
 	for _, name := range slices.Sorted(maps.Keys(v.Axes)) {
 		list = append(list, junitProperty{"axis." + name, v.Axes[name]})
 	}
+	if v.Ablated != "" {
+		list = append(list, junitProperty{"of", v.Of}, junitProperty{"ablated", v.Ablated})
+	}
 	if v.Reference {
 		list = append(list, junitProperty{"reference", "true"})
 	}

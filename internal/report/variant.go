@@ -28,13 +28,17 @@ type Variant struct {
 	// Reference says that it is there to be compared with: what it fails decides nothing.
 	Reference bool `json:"reference,omitempty"`
 	// Axes are its values on the axes of a matrix, by their names.
-	Axes    map[string]string `json:"axes,omitempty"`
-	Preset  string            `json:"preset,omitempty"` // its name
-	Model   string            `json:"model,omitempty"`
-	Mode    string            `json:"mode,omitempty"`
-	Command string            `json:"command,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     []string          `json:"env,omitempty"` // the names of injected variables
+	Axes map[string]string `json:"axes,omitempty"`
+	// Ablated is what it leaves out of the variant Of.
+	Ablated string `json:"ablated,omitempty"`
+	Of      string `json:"of,omitempty"`
+
+	Preset  string   `json:"preset,omitempty"` // its name
+	Model   string   `json:"model,omitempty"`
+	Mode    string   `json:"mode,omitempty"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	Env     []string `json:"env,omitempty"` // the names of injected variables
 
 	// Units counts its units, and Cases its results by the rule for trials.
 	Units Counts `json:"units"`

@@ -57,8 +57,10 @@ type Manifest struct {
 	Sandbox  string    `json:"sandbox"`
 	Variants []Variant `json:"variants"`
 	// Axes are those of the matrices that have made variants, in order; nil: none has.
-	Axes  []Axis `json:"axes,omitempty"`
-	Cases []Case `json:"cases"`
+	Axes []Axis `json:"axes,omitempty"`
+	// Ablate is what --ablate said of things that arms leave out, beside the playbook.
+	Ablate []string `json:"ablate,omitempty"`
+	Cases  []Case   `json:"cases"`
 	// Trials is the number of trials of each case and variant, at least 1, and Need is how many of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
@@ -118,6 +120,9 @@ type Variant struct {
 	Reference bool `json:"reference,omitempty"`
 	// Axes are its values on axes, by their names; nil: no matrix with axes has made it.
 	Axes map[string]string `json:"axes,omitempty"`
+	// Ablated is what it leaves out of the variant Of; both are empty if it is no such arm.
+	Ablated string `json:"ablated,omitempty"`
+	Of      string `json:"of,omitempty"`
 	// Preset is the name of an account preset, without its content.
 	Preset  string   `json:"preset,omitempty"`
 	Command string   `json:"command,omitempty"`
@@ -388,7 +393,7 @@ func ManifestOf(planned *plan.Plan) Manifest {
 	pb := planned.Playbook
 	m := Manifest{
 		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
-		Judges:  make(map[string][]string),
+		Judges: make(map[string][]string), Ablate: pb.AblatedAlso,
 		AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
 	}
 	given := make(map[string]string)
@@ -406,7 +411,7 @@ func ManifestOf(planned *plan.Plan) Manifest {
 		m.Variants = append(m.Variants, Variant{
 			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Reference: v.Reference, Preset: v.Agent.Preset,
 			Command: command, Args: args, Model: v.Agent.Model, Mode: v.Agent.Mode, Given: given[v.ID],
-			Axes: m.choose(v.Axes),
+			Axes: m.choose(v.Axes), Ablated: v.Ablated, Of: v.Of,
 		})
 	}
 	for _, c := range planned.Cases() {
