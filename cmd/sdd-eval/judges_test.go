@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -233,6 +235,12 @@ func TestJudgesFlaws(t *testing.T) {
 		": verify: the reply is not a verdict: it contradicts itself: pass is true, but all checks failed; it was ")
 }
 
+// langfuseScore is a score as Langfuse gets it.
+type langfuseScore struct {
+	ID, TraceID, Name, Comment string
+	Value                      any
+}
+
 const judgedPlaybook = `name: judged
 task: {title: Greet, prompt: Write a greeting.}
 variants:
@@ -264,11 +272,30 @@ func TestAIJudge(t *testing.T) {
 		w.Write(reply)
 	}))
 	defer model.Close()
+	var mu sync.Mutex
+	var sent []langfuseScore
+	langfuse := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/public/ingestion" {
+			return
+		}
+		var batch struct {
+			Batch []struct{ Body langfuseScore }
+		}
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&batch))
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range batch.Batch {
+			sent = append(sent, e.Body)
+		}
+		_, _ = w.Write([]byte(`{"successes": [], "errors": []}`))
+	}))
+	defer langfuse.Close()
 	dir := project(t, judgedPlaybook)
 	run := func(args ...string) string {
 		t.Helper()
 		c := command(dir, args...)
-		c.Env = append(c.Env, "OPENAI_API_KEY=sk-"+"test-judge-key-0000", "OPENAI_BASE_URL="+model.URL)
+		c.Env = append(c.Env, "OPENAI_API_KEY=sk-"+"test-judge-key-0000", "OPENAI_BASE_URL="+model.URL,
+			"LANGFUSE_PUBLIC_KEY=pk-lf-"+"test", "LANGFUSE_SECRET_KEY=sk-lf-"+"test", "LANGFUSE_BASE_URL="+langfuse.URL)
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.NotContains(t, string(out), "judge-key")
@@ -289,11 +316,36 @@ func TestAIJudge(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), "a plain greeting")
 
+	// Langfuse has what the judge and people say in the unit's trace, once, however often it is sent.
+	byID := make(map[string]langfuseScore)
+	told := func() map[string]any {
+		mu.Lock()
+		defer mu.Unlock()
+		all := make(map[string]any)
+		for _, s := range sent {
+			byID[s.ID] = s
+			require.Equal(t, sent[0].TraceID, s.TraceID)
+			require.Empty(t, s.Comment, "content is off unless asked for")
+			all[s.Name] = s.Value
+		}
+		require.Len(t, byID, len(all))
+		return all
+	}
+	require.Equal(t, map[string]any{"outcome": "completed", "ai_score": 7.0}, told())
+
 	run("report", "--run", "latest")
 	require.EqualValues(t, 1, asked.Load(), "no score is missing")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "scores.json"),
-		[]byte(`{"variants": {"claude-opus-fast": {"score": 4, "notes": "meh"}}}`), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scores.json"), []byte(`{
+		"variants": {"claude-opus-fast": {"score": 4, "notes": "meh"}},
+		"units": {"task/claude-opus-fast/1": {"solved": true}}
+	}`), 0o644))
 	run("import-human", "--run", "latest", "--file", "scores.json")
+	require.Equal(t, map[string]any{
+		"outcome": "completed", "ai_score": 7.0, "human_score": 4.0, "human_solved": 1.0,
+	}, told())
+	langfuse.Close()
+	require.Contains(t, run("import-human", "--run", "latest", "--file", "scores.json"),
+		"/api/public/otel/v1/traces: 3 of 3 scores were not sent: ")
 	require.EqualValues(t, 1, asked.Load(), "a person's scores are no reason to ask a model")
 	run("report", "--run", "latest", "--rejudge")
 	require.EqualValues(t, 2, asked.Load())

@@ -93,8 +93,8 @@ func (a *App) report(ctx context.Context, root, run string, o reporting) error {
 	var rep *report.Report
 	if github && len(o.formats) == 0 {
 		rep, err = report.LoadOnly(r, o.selection.String(), o.keep)
-	} else {
-		rep, err = rebuildReport(ctx, a, r, o)
+	} else if rep, err = rebuildReport(ctx, a, r, o); err == nil && o.keep == nil {
+		err = a.sendScores(ctx, r, a.note)
 	}
 	if github && err == nil {
 		err = a.reportToGitHub(rep, root)
@@ -122,8 +122,7 @@ func verdictOn(r *rundir.Run) (result.Run, error) {
 
 // rebuildReport writes the reports of a run and prints their paths.
 func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) (*report.Report, error) {
-	o.models = engine.Models(a.Getenv)
-	o.note = func(text string) { fmt.Fprintln(a.Stderr, text) }
+	o.models, o.note = engine.Models(a.Getenv), a.note
 	rep, files, err := writeReports(ctx, r, o)
 	for _, file := range files {
 		fmt.Fprintln(a.Stdout, filepath.Join(r.Dir(), file))
@@ -133,6 +132,9 @@ func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) (*re
 	}
 	return rep, err
 }
+
+// note shows a line about the progress.
+func (a *App) note(text string) { fmt.Fprintln(a.Stderr, text) }
 
 // reporting says how a run is reported.
 type reporting struct {
@@ -309,6 +311,8 @@ func (a *App) importHuman(ctx context.Context, rootFlag, run, file string) error
 		what = append(what, "labels of "+printable(scores.Rater)+" for "+count(n, "unit"))
 	}
 	fmt.Fprintf(a.Stderr, "%s: %s\n", added, strings.Join(what, ", "))
-	_, err = rebuildReport(ctx, a, r, reporting{formats: report.Names()})
-	return err
+	if _, err = rebuildReport(ctx, a, r, reporting{formats: report.Names()}); err != nil {
+		return err
+	}
+	return a.sendScores(ctx, r, a.note)
 }

@@ -367,13 +367,15 @@ func (a *App) carryOut(
 			o.formats = report.Names()
 		}
 		written, _, err := writeReports(ctx, run, o)
-		if err == nil {
-			packed = results
+		if err != nil {
+			return err
 		}
-		if err == nil && last {
+		packed = results
+		if last {
 			rep = written
+			return nil
 		}
-		return err
+		return a.sendScores(ctx, run, w.Note)
 	}
 	if cfg.Mode != engine.Replay {
 		w.past = func() []result.Unit { return a.past(cfg.Root, plan.Playbook.File) }

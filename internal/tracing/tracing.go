@@ -15,6 +15,7 @@
 package tracing
 
 import (
+	"context"
 	"errors"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -36,9 +37,21 @@ type Config struct {
 // Tracer sends units. Its methods may be called concurrently. Those of a nil Tracer do nothing.
 type Tracer struct{ sender Sender }
 
+// Score is what a person or a model said of a unit of the run [Config.RunID] after the unit was judged.
+type Score struct {
+	Unit result.Unit
+	// Name says what the score is, and By whose it is: the same person's next one of that name takes its place.
+	Name, By string
+	// Value is a float64 or a bool.
+	Value any
+	// Reason is sent if content is, with By.
+	Reason string
+}
+
 // Sender sends units with an SDK.
 type Sender interface {
 	Unit(result.Unit)
+	Scores(context.Context, []Score) error
 	Close() error
 }
 
@@ -89,6 +102,15 @@ func (t *Tracer) Unit(u result.Unit) {
 	if t != nil {
 		t.sender.Unit(u)
 	}
+}
+
+// Scores sends scores to Langfuse, where they belong to the traces of their units, and waits until they are there, as
+// long as [Tracer.Close] does. Other targets get none. The error, as that of Close, affects nothing else.
+func (t *Tracer) Scores(ctx context.Context, scores []Score) error {
+	if t == nil {
+		return nil
+	}
+	return t.sender.Scores(ctx, scores)
 }
 
 // Close sends the remaining spans. If a target does not respond, all calls in a process together wait for it no longer

@@ -56,7 +56,7 @@ func open(c tracing.Config, s tracing.Settings, reach transports, p *patience) (
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	out := &sender{Config: c, content: s.Content}
-	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(res), sdktrace.WithIDGenerator(ids{})}
 	for _, t := range s.Targets {
 		transport, err := reach(t, s.Timeout)
 		if err != nil {
@@ -188,7 +188,9 @@ func (e export) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 	err := e.exporter.ExportSpans(ctx, spans)
 	sent := err == nil
 	if sent && e.scores != nil {
-		err = e.scores.send(ctx, spans)
+		if err = e.scores.send(ctx, scoresOf(spans)); err != nil {
+			err = fmt.Errorf("scores: %w", err)
+		}
 	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -266,6 +267,67 @@ func TestLangfuseRefusesScores(t *testing.T) {
 	err := tracer.Close()
 	require.ErrorContains(t, err, "11 spans were sent, but not all of their scores")
 	require.ErrorContains(t, err, "no such config")
+}
+
+func TestScores(t *testing.T) {
+	c := newCollector(t)
+	secrets := new(secret.Set)
+	secrets.Mark("PASSWORD", password)
+	open := func(environ ...string) *tracing.Tracer {
+		return openTracer(t, tracing.Config{RunID: "run-7", Secrets: secrets}, append(environ,
+			"LANGFUSE_PUBLIC_KEY=pk-test", "LANGFUSE_SECRET_KEY=sk-"+"test-1", "LANGFUSE_BASE_URL="+c.URL)...)
+	}
+	tracer := open()
+	tracer.Unit(unit())
+	require.NoError(t, tracer.Close())
+	trace := hex.EncodeToString(c.spans[0].TraceId)
+	c.scores = nil
+
+	// Another process says more of the unit.
+	var list []tracing.Score
+	for i := range 150 {
+		list = append(list, tracing.Score{Unit: unit(), Name: "human_score", By: fmt.Sprint(i), Value: 7.5})
+	}
+	no := tracing.Score{Unit: unit(), Name: "human_solved", By: "Ann", Value: false, Reason: "it says " + password}
+	tracer = open("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true")
+	require.NoError(t, tracer.Scores(t.Context(), append(list, no)))
+	no.Value = true
+	require.NoError(t, tracer.Scores(t.Context(), []tracing.Score{no}))
+	require.NoError(t, tracer.Close(), "there are no spans")
+	require.Len(t, c.scores, 3)
+	var events []scoreEvent
+	ids := make(map[string]bool)
+	for i, n := range []int{100, 51, 1} {
+		var batch struct{ Batch []scoreEvent }
+		require.NoError(t, json.Unmarshal(c.scores[i], &batch))
+		require.Len(t, batch.Batch, n)
+		for _, e := range batch.Batch {
+			ids[e.ID] = true
+		}
+		events = append(events, batch.Batch...)
+	}
+	require.Len(t, ids, 152, "each event is another one")
+	require.Equal(t, score{
+		ID: events[0].Body.ID, TraceID: trace, Name: "human_score", Value: 7.5, DataType: "NUMERIC", Comment: "0",
+	}, events[0].Body)
+	require.NotEqual(t, events[0].Body.ID, events[1].Body.ID, "another person")
+	want := score{
+		ID: events[150].Body.ID, TraceID: trace, Name: "human_solved", Value: 0.0, DataType: "BOOLEAN",
+		Comment: "Ann: it says [REDACTED:PASSWORD]",
+	}
+	require.Equal(t, want, events[150].Body)
+	want.Value = 1.0
+	require.Equal(t, want, events[151].Body, "it takes the place of the first")
+
+	c.answer = func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no such project", http.StatusForbidden) }
+	err := open().Scores(t.Context(), list)
+	require.ErrorContains(t, err, "150 of 150 scores were not sent: ")
+	require.ErrorContains(t, err, "no such project")
+
+	c.answer = nil
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
+	require.NoError(t, open().Scores(t.Context(), list))
+	require.Len(t, c.scores, 3, "their trace was not sent")
 }
 
 // TestGlobals checks that the SDK's globals are left to the user's tests.

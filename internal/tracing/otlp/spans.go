@@ -3,6 +3,9 @@ package otlp
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +69,7 @@ func (s *sender) Unit(u result.Unit) {
 	}
 	playbook, _, _ := strings.Cut(u.ID, "/")
 	workflow := s.name(playbook + "/" + u.Case)
-	ctx, root := w.start(context.Background(), "invoke_workflow "+workflow, trace.SpanKindInternal, u.Started,
+	ctx, root := w.start(s.traceOf(u), "invoke_workflow "+workflow, trace.SpanKindInternal, u.Started,
 		semconv.GenAIOperationNameInvokeWorkflow, semconv.GenAIWorkflowName(workflow),
 		semconv.TestSuiteName(s.name(playbook)), semconv.TestCaseName(s.name(u.ID)))
 	root.SetAttributes(w.attributes()...)
@@ -83,6 +86,38 @@ func (s *sender) Unit(u result.Unit) {
 	}
 	// The times of a replayed session are those of the recording, so the session may end after the unit.
 	w.end(root, latest(u.Started.Add(time.Duration(u.Duration)), end))
+}
+
+// traceOf returns a context in which the trace of a unit begins. Its id follows from what a run keeps of the unit, so
+// that what people say of it later belongs to it, too.
+func (s *sender) traceOf(u result.Unit) context.Context {
+	ctx := context.Background()
+	if s.RunID == "" {
+		return ctx
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", s.RunID, u.ID, u.Started.UnixNano()))
+	return context.WithValue(ctx, traceKey{}, trace.TraceID(sum[:16]))
+}
+
+// traceKey is the key of the id of the trace that begins in a context.
+type traceKey struct{}
+
+// ids makes the ids of spans and traces: random ones, unless the context has that of the trace.
+type ids struct{}
+
+// NewIDs implements [sdktrace.IDGenerator].
+func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	id, ok := ctx.Value(traceKey{}).(trace.TraceID)
+	if !ok {
+		_, _ = rand.Read(id[:]) // which never fails
+	}
+	return id, ids{}.NewSpanID(ctx, id)
+}
+
+// NewSpanID implements [sdktrace.IDGenerator].
+func (ids) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
+	_, _ = rand.Read(id[:])
+	return id
 }
 
 // attributes returns the attributes of the whole unit that are not in the conventions.
