@@ -14,19 +14,10 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
-	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
-
-// maxLaid is how many bytes a variant may lay over a workspace.
-const maxLaid = 64 << 20
-
-// neverInstalled are what a skill's directory has for those who work on the skill: what is expected of agents, and how
-// they did.
-var neverInstalled = []string{
-	"evals", ".llman", ".evaltest", "cassettes", "baselines", "benchmarks", "*-workspace",
-}
 
 // arm is what a variant lays over the workspaces of its units.
 type arm struct {
@@ -73,7 +64,7 @@ func (r *Runner) loadArm(ctx context.Context, v plan.Variant) (*arm, error) {
 	}
 	if file := v.Overlay.Instructions; file != "" {
 		var err error
-		if a.instructions, err = disk.ReadRegular(r.besidePlaybook(file), maxLaid); err != nil {
+		if a.instructions, err = disk.ReadRegular(r.besidePlaybook(file), workspace.MaxSeeds); err != nil {
 			return nil, fmt.Errorf("instructions: %w", err)
 		}
 	}
@@ -87,62 +78,46 @@ func (a *arm) add(ctx context.Context, from, to string) error {
 		return err
 	}
 	if info.IsDir() {
-		return a.lay(ctx, workspace.Source{Dir: from}, cmp.Or(to, "."), func(string) bool { return true })
+		t, err := workspace.Load(ctx, workspace.Source{Dir: from})
+		if err != nil {
+			return err
+		}
+		files, err := t.Seeds(ctx)
+		a.lay(files, from, cmp.Or(to, "."))
+		return err
 	}
-	data, err := disk.ReadRegular(from, maxLaid)
+	data, err := disk.ReadRegular(from, workspace.MaxSeeds)
 	a.sources = append(a.sources, from)
 	a.files[cmp.Or(to, info.Name())] = workspace.Seed{Data: data, Exec: info.Mode()&0o100 != 0}
 	return err
 }
 
 // lay lays the files of a directory over another one of the workspace.
-func (a *arm) lay(ctx context.Context, src workspace.Source, to string, keep func(string) bool) error {
-	t, err := workspace.Load(ctx, src)
-	if err != nil {
-		return err
-	}
-	files, err := t.Seeds(ctx, maxLaid, keep)
+func (a *arm) lay(files map[string]workspace.Seed, from, to string) {
 	for p, f := range files {
 		a.files[path.Join(to, p)] = f
-		a.sources = append(a.sources, filepath.Join(src.Dir, filepath.FromSlash(p)))
+		a.sources = append(a.sources, filepath.Join(from, filepath.FromSlash(p)))
 	}
-	return err
 }
 
-// install puts a skill where the agent looks for it: what git has of it or, outside of a repository, all. What shows
-// how agents are judged, or how others did, stays away.
+// install puts a skill where the agent looks for it: see [skill.Install].
 func (r *Runner) install(ctx context.Context, a *arm, dir string, profile agent.Profile) error {
-	listed, known, err := git.Files(ctx, dir)
+	src := workspace.Source{Dir: dir, Hide: otherPlaybook}
+	exclude(&src, slices.Concat(r.ours(), []string{r.besidePlaybook(filepath.Base(r.pb.File))}, r.pb.Files))
+	t, err := skill.Install(ctx, src)
 	if err != nil {
 		return err
 	}
-	src := workspace.Source{Dir: dir, Hide: otherPlaybook}
-	for _, name := range neverInstalled {
-		src.Exclude = append(src.Exclude, name, name+"/**")
-	}
-	exclude(&src, slices.Concat(r.ours(), []string{r.besidePlaybook(filepath.Base(r.pb.File))}, r.pb.Files))
 	to := path.Join(profile.Skills, filepath.Base(dir))
 	a.skills = append(a.skills, to)
-	has := make(map[string]bool, len(listed))
-	for _, p := range listed {
-		has[p] = true
-	}
-	if err := a.lay(ctx, src, to, func(p string) bool { return !known || has[p] }); err != nil {
-		return err
-	}
-	if _, ok := a.files[path.Join(to, plan.SkillFile)]; !ok {
-		return fmt.Errorf("a skill is a directory with a %s, and there is none that git does not ignore: add it, or "+
-			"change .gitignore", plan.SkillFile)
-	}
+	a.lay(t.Files, dir, to)
 	return nil
 }
 
 // digest is that of all that the arm lays over workspaces.
 func (a *arm) digest() string {
 	whole := sha256.New()
-	for _, p := range slices.Sorted(maps.Keys(a.files)) {
-		fmt.Fprintf(whole, "%s\x00%t\x00%x\n", p, a.files[p].Exec, sha256.Sum256(a.files[p].Data))
-	}
+	workspace.HashSeeds(whole, a.files)
 	fmt.Fprintf(whole, "%s\x00%s", a.to, a.instructions)
 	return fmt.Sprintf("%x", whole.Sum(nil))[:24]
 }

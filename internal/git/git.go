@@ -124,19 +124,6 @@ func Find(ctx context.Context, dir string) (repository string, shallow bool, err
 	return repository, lines[1] == "true", nil
 }
 
-// Files returns the files in dir and below that git has or would add, as paths from dir with slashes. Ok is false if
-// dir is in no repository.
-func Files(ctx context.Context, dir string) (paths []string, ok bool, err error) {
-	if Top(dir) == "" {
-		return nil, false, nil
-	}
-	out, err := Output(ctx, dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	if err != nil {
-		return nil, false, err
-	}
-	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), true, nil
-}
-
 // Commit returns the full name of the commit that ref names in the repository of dir, a directory.
 func Commit(ctx context.Context, dir, ref string) (string, error) {
 	_, shallow, err := Find(ctx, dir)

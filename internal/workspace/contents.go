@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -158,28 +161,97 @@ func (t *Template) File(p string) (data []byte, ok bool, err error) {
 	return data, true, err
 }
 
-// Seeds returns the files that a loaded template copies and keep names, as seeds for other workspaces. It is an error
-// if they have more than limit bytes, or if a symbolic link is among them.
-func (t *Template) Seeds(ctx context.Context, limit int64, keep func(path string) bool) (map[string]Seed, error) {
+// MaxSeeds is how many bytes may be laid over a workspace.
+const MaxSeeds = 64 << 20
+
+// Seeds returns the files that a loaded template copies, as seeds for other workspaces. A symbolic link becomes what it
+// leads to, which must be among them. It is an error if they have more than [MaxSeeds] bytes.
+func (t *Template) Seeds(ctx context.Context) (map[string]Seed, error) {
 	seeds := make(map[string]Seed)
-	for _, e := range t.fixed {
-		if e.Kind == Symlink && keep(e.Path) {
-			return nil, fmt.Errorf("%s is a symbolic link, and only files can be laid over a workspace", e.Path)
-		}
-	}
+	limit := int64(MaxSeeds)
 	err := t.Read(ctx, func(p string, read func(limit int64) ([]byte, int64, error)) error {
-		if !keep(p) || inGit(p) {
+		if inGit(p) {
 			return nil
 		}
 		data, size, err := read(limit)
 		if limit -= size; limit < 0 && err == nil {
-			err = errors.New("there are too many bytes to be laid over a workspace")
+			err = errTooMany
 		}
 		e, _ := t.base.Lookup(p)
 		seeds[p] = Seed{bytes.Clone(data), e.Exec}
 		return err
 	})
-	return seeds, err
+	if err != nil {
+		return nil, err
+	}
+	const most = 8 // links that lead to links
+	for range most {
+		linked, err := t.linked(seeds, &limit)
+		switch {
+		case limit < 0:
+			return nil, errTooMany
+		case len(linked) == 0 && err != nil:
+			return nil, err
+		case len(linked) == 0:
+			return seeds, nil
+		}
+		maps.Copy(seeds, linked)
+	}
+	return nil, errors.New("symbolic links lead into each other, and only files can be laid over a workspace")
+}
+
+// linked returns what lies at symbolic links and is not among the seeds yet, and an error if a link leads to nothing.
+func (t *Template) linked(seeds map[string]Seed, limit *int64) (linked map[string]Seed, err error) {
+	linked = make(map[string]Seed)
+	for _, e := range t.fixed {
+		if e.Kind != Symlink || inGit(e.Path) {
+			continue
+		}
+		to := t.follow(e)
+		found := false
+		for p, seed := range seeds {
+			rest, below := strings.CutPrefix(p, to+"/")
+			if !below && p != to {
+				continue
+			}
+			found = true
+			at := path.Join(e.Path, rest)
+			if p == to {
+				at = e.Path
+			}
+			if _, ok := seeds[at]; ok {
+				continue
+			}
+			if *limit -= int64(len(seed.Data)); *limit < 0 {
+				return nil, errTooMany
+			}
+			linked[at] = seed
+		}
+		if !found {
+			err = fmt.Errorf("%s is a symbolic link to %q, which is none of the files that can be laid over a "+
+				"workspace", e.Path, e.Target)
+		}
+	}
+	return linked, err
+}
+
+var errTooMany = errors.New("there are too many bytes to be laid over a workspace")
+
+// follow returns the path in the template that a symbolic link leads to, empty if it leads nowhere there.
+func (t *Template) follow(e Entry) string {
+	const most = 40
+	for range most {
+		if path.IsAbs(e.Target) {
+			return ""
+		}
+		to := path.Join(path.Dir(e.Path), e.Target)
+		next, ok := t.base.Lookup(to)
+		if !ok || next.Kind != Symlink {
+			return to
+		}
+		e = next
+	}
+	return ""
 }
 
 // Read calls f with each file of the template, those below .git included, and a function that reads at most limit bytes

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -259,6 +260,13 @@ func Seeds(texts map[string]string) map[string]Seed {
 		seeds[p] = Seed{Data: []byte(text)}
 	}
 	return seeds
+}
+
+// HashSeeds writes to w what tells seeds from others: their paths, contents and rights to execute them.
+func HashSeeds(w io.Writer, seeds map[string]Seed) {
+	for _, p := range slices.Sorted(maps.Keys(seeds)) {
+		fmt.Fprintf(w, "%s\x00%t\x00%x\n", p, seeds[p].Exec, sha256.Sum256(seeds[p].Data))
+	}
 }
 
 // Stamp sets the modification time of all files of m, the manifest of the workspace dir. Otherwise agents that list

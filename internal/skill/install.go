@@ -1,0 +1,52 @@
+package skill
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+// neverInstalled are what a skill's directory has at its top for those who work on the skill: what is expected of
+// agents, and how they did.
+var neverInstalled = []string{
+	"evals", ".llman", ".evaltest", "cassettes", "baselines", "benchmarks", "*-workspace",
+}
+
+// Tree is what agents get of a skill.
+type Tree struct {
+	Files map[string]workspace.Seed // by their paths in the skill's directory
+	// LeftOut has a reason of its own to stay away: git ignores it, or it looks like a secret.
+	LeftOut []workspace.Note
+}
+
+// Install returns what agents get of the skill in the directory of src: what git has of it or would add or, outside of
+// a repository, all; without what shows how agents are judged, or how others did. Src may leave out more.
+func Install(ctx context.Context, src workspace.Source) (Tree, error) {
+	src.Git = workspace.Unignored
+	for _, name := range neverInstalled {
+		src.Exclude = append(src.Exclude, name, name+"/**")
+	}
+	t, err := workspace.Load(ctx, src)
+	if err != nil {
+		return Tree{}, err
+	}
+	files, err := t.Seeds(ctx)
+	if err != nil {
+		return Tree{}, err
+	}
+	if _, ok := files[plan.SkillFile]; !ok {
+		return Tree{}, fmt.Errorf("a skill is a directory with a %s, and there is none that git does not ignore: add "+
+			"it, or change .gitignore", plan.SkillFile)
+	}
+	return Tree{files, t.LeftOut()}, nil
+}
+
+// Digest is the same for trees that have the same files with the same contents and rights to execute them.
+func (t Tree) Digest() string {
+	whole := sha256.New()
+	workspace.HashSeeds(whole, t.Files)
+	return fmt.Sprintf("%x", whole.Sum(nil))[:24]
+}
