@@ -117,10 +117,16 @@ func (u Unit) PromptsOf(s Step) []string {
 		title = u.task.Title
 	}
 	task := action.Task{Title: title, Prompts: u.Case.Prompts, Iterations: u.iterations}
-	if slices.ContainsFunc(u.Steps, func(s Step) bool { return action.Of(s.Uses).WritesStyle }) {
-		task.Style = u.Variant.Style
-	}
+	task.Style = u.Style()
 	return a.Prompts(task)
+}
+
+// Style returns the style that the unit's agent is given; empty if no step writes it.
+func (u Unit) Style() string {
+	if slices.ContainsFunc(u.Steps, func(s Step) bool { return action.Of(s.Uses).WritesStyle }) {
+		return u.Variant.Style
+	}
+	return ""
 }
 
 // withActions returns the unit with the placeholders in the names of its steps' actions replaced: what is known about

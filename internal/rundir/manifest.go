@@ -114,7 +114,7 @@ type Axis struct {
 // Variant is a variant as it was run.
 type Variant struct {
 	ID    string `json:"id"`
-	Style string `json:"style"`
+	Style string `json:"style"` // empty if it makes no difference
 	Kind  string `json:"kind"`
 	// Reference says that it is there to be compared with: what it fails decides nothing.
 	Reference bool `json:"reference,omitempty"`
@@ -397,12 +397,18 @@ func ManifestOf(planned *plan.Plan) Manifest {
 		AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
 	}
 	given := make(map[string]string)
+	styled := slices.ContainsFunc(planned.Units, func(u plan.Unit) bool {
+		return u.Style() != "" || u.Variant.Style != pb.Variants[0].Style // a command of the playbook's may use it
+	})
 	for _, u := range planned.Units {
 		if given[u.Variant.ID] == "" {
 			given[u.Variant.ID] = digestOfGiven(u)
 		}
 	}
 	for _, v := range pb.Variants {
+		if !styled {
+			v.Style = ""
+		}
 		command, args := v.Agent.Command, v.Agent.Args
 		if profile, ok := agent.Lookup(v.Agent.Kind); ok {
 			command = cmp.Or(command, profile.Command)

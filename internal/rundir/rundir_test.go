@@ -309,13 +309,21 @@ workflow:
 	require.NotEmpty(t, m.Variants[0].Given)
 	require.Equal(t, m.Variants[0].Given, m.Variants[1].Given, "the same steps")
 	m.Variants[0].Given, m.Variants[1].Given = "", ""
-	require.Equal(t, Variant{ID: "w", Style: "sdd", Kind: "acp", Command: "agent", Args: []string{"-x"}}, m.Variants[1])
+	require.Equal(t, Variant{ID: "w", Kind: "acp", Command: "agent", Args: []string{"-x"}}, m.Variants[1])
 	profile, ok := agent.Lookup("claude-cli")
 	require.True(t, ok)
 	require.Equal(t, Variant{
-		ID: "v", Style: "sdd", Kind: "claude-cli", Preset: "mine", Model: "m",
+		ID: "v", Kind: "claude-cli", Preset: "mine", Model: "m",
 		Command: profile.Command, Args: profile.Arguments(nil, ""),
 	}, m.Variants[0])
+
+	const ask = "{uses: builtin:sdd-eval/acp.prompt}"
+	text = strings.Replace(text, ask, "{uses: builtin:sdd-eval/sdd.prepare}, "+ask, 1)
+	pb, err = plan.Read(plan.Source{Path: "/p/p.yaml", Root: "/p", Data: []byte(text)}, plan.Kinds{"check": check})
+	require.NoError(t, err)
+	p, err = pb.Plan()
+	require.NoError(t, err)
+	require.Equal(t, "sdd", ManifestOf(p).Variants[0].Style, "a step writes it")
 }
 
 func TestGiven(t *testing.T) {
