@@ -38,6 +38,13 @@ type AgentRun struct {
 	Workspace string
 	// Files are written into the workspace: path below it, with slashes, to text.
 	Files map[string]string
+	// Add are directories and files that are copied over the workspace, Skills directories with a SKILL.md that are put
+	// where agents of the kind look for skills, and Instructions is a file that is appended to the one from which they
+	// take instructions, such as AGENTS.md. All are relative to the test's directory, and a recording is stale when
+	// they change. Sessions that differ in them have different Variants.
+	Add          []playbook.Addition
+	Skills       []string
+	Instructions string
 	// Tools are those the agent may use; nil: all. Requests for others are refused; using one without asking is a
 	// failure.
 	Tools []string
@@ -263,8 +270,13 @@ func (s *agentSession) playbook() *plan.Playbook {
 	}
 	return &plan.Playbook{
 		File: s.stem(s.suite), Name: s.suite,
-		Cases:    []plan.Case{c},
-		Variants: []plan.Variant{{ID: r.Variant, Agent: keys.Agent, Position: s.at, InGo: true}},
+		Cases: []plan.Case{c},
+		Variants: []plan.Variant{{
+			ID: r.Variant, Agent: keys.Agent, Position: s.at, InGo: true,
+			Overlay: playbook.Overlay{
+				Workspace: playbook.Additions{Add: keys.Add}, Skills: keys.Skills, Instructions: keys.Instructions,
+			},
+		}},
 		Workflow: plan.Workflow{Jobs: []plan.Job{{
 			ID: job, Position: s.at,
 			Strategy: &plan.Strategy{Matrix: plan.Matrix{Variant: []string{r.Variant}}},
@@ -286,6 +298,7 @@ func (s *agentSession) keys() plan.Run {
 	r := s.run
 	run := plan.Run{
 		Agent: r.Agent, Limits: r.Limits, Permissions: r.Permissions, MCP: r.MCP, Env: r.Env, Sandbox: r.Sandbox,
+		Add: r.Add, Skills: r.Skills, Instructions: r.Instructions,
 	}
 	if r.Tools != nil {
 		run.Permissions = permissions(r.Tools)

@@ -32,6 +32,20 @@ func TestRunAgent(t *testing.T) {
 		require.True(t, trajectory.Never("Bash").Match(res.Run).Pass)
 		workspace = res.Workspace
 	})
+	t.Run("overlay", func(t *testing.T) {
+		res := evaltest.RunAgent(t, evaltest.AgentRun{
+			ID:     "overlaid",
+			Agent:  playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop",
+			Add:          []playbook.Addition{{From: "testdata/module/scripts", To: "scripts"}},
+			Skills:       []string{"../internal/plan/testdata/skill"},
+			Instructions: "testdata/module/fixtures/shop/README.md",
+		})
+		require.FileExists(t, filepath.Join(res.Workspace, "scripts", "greet.json"))
+		require.FileExists(t, filepath.Join(res.Workspace, ".agents", "skills", "skill", "SKILL.md"))
+		require.FileExists(t, filepath.Join(res.Workspace, "AGENTS.md"))
+		require.NotContains(t, res.Changes, "AGENTS.md", "what it is given is not its work")
+	})
 	t.Run("override", func(t *testing.T) {
 		res := evaltest.RunAgent(t, evaltest.AgentRun{
 			ID:     "overridden",

@@ -101,7 +101,7 @@ func (v Variant) ask(c Case) Case {
 
 func (v *Variant) decode(n *doc.Node) {
 	n.Decode(v)
-	v.Texts = checkOverlay(n, v.Overlay, v.Agent.Kind)
+	v.Texts = checkOverlay(n, v.Agent.Kind)
 }
 
 // decodeEnv refuses variables that children could not have with these values.
@@ -120,14 +120,9 @@ func decodeEnv(e *playbook.Env, n *doc.Node) {
 
 // checkOverlay reports what of an overlay at n cannot be laid over a workspace of an agent of that kind, empty:
 // unknown. It returns the texts of its prompts by case.
-func checkOverlay(n *doc.Node, o playbook.Overlay, kind string) map[string]string {
+func checkOverlay(n *doc.Node, kind string) map[string]string {
 	checkFiles(n.Get("files"))
-	for i, item := range n.Get("workspace").Get("add").Items() {
-		checkBeside(item.Get("from"), "")
-		if to := item.Get("to"); to.Kind() == doc.String && i < len(o.Workspace.Add) {
-			checkBelow(to, to.Text())
-		}
-	}
+	checkTargets(n.Get("workspace").Get("add"))
 	profile, _ := agent.Lookup(kind)
 	if skills := n.Get("skills"); skills != nil && kind != "" && profile.Skills == "" {
 		skills.Errorf("", "it is not known where agents of kind %s look for skills: copy them there with "+
@@ -158,6 +153,16 @@ func checkOverlay(n *doc.Node, o playbook.Overlay, kind string) map[string]strin
 		}
 	}
 	return texts
+}
+
+// checkTargets checks what is copied over a workspace, and to where.
+func checkTargets(add *doc.Node) {
+	for _, item := range add.Items() {
+		checkBeside(item.Get("from"), "")
+		if to := item.Get("to"); to.Kind() == doc.String {
+			checkBelow(to, to.Text())
+		}
+	}
 }
 
 // SkillName is the name of the skill in a directory that a playbook in dir names.

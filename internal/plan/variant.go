@@ -276,6 +276,11 @@ type Run struct {
 	MCP         []playbook.MCPServer `yaml:"mcp"`
 	Env         playbook.Env         `yaml:"env"`
 	Sandbox     playbook.Sandbox     `yaml:"sandbox"`
+
+	// As in a variant; Add is its workspace.add.
+	Add          []playbook.Addition `yaml:"add"`
+	Skills       []string            `yaml:"skills"`
+	Instructions string              `yaml:"instructions"`
 }
 
 // Check returns what a playbook with these keys would be refused for, each error with the path of its key.
@@ -287,6 +292,8 @@ func (r Run) Check() error {
 	handle(d, nil)
 	var again Run
 	d.Root.Decode(&again)
+	checkTargets(d.Root.Get("add"))
+	checkOverlay(d.Root, r.Agent.Kind)
 	checker{p: &Playbook{MCP: ServersAt(again.MCP, doc.Position{})}, root: d.Root}.mcp()
 	return doc.Unplaced(d.Err())
 }

@@ -404,6 +404,17 @@ func TestRed(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("skills-misplaced", func(t *testing.T) {
+		evaltest.RunAgent(t, evaltest.AgentRun{
+			ID: "own", Agent: playbook.Agent{Kind: "acp", Command: "own"}, Prompt: "Hello.",
+			Skills: []string{"a"}, Instructions: "b.md", Add: []playbook.Addition{{From: "c", To: "../c"}},
+		})
+	})
+	t.Run("skill-missing", func(t *testing.T) {
+		run := shop()
+		run.ID, run.Skills = "skilled", []string{"testdata/no-skill"}
+		evaltest.RunAgent(t, run)
+	})
 }
 
 // TestRedAgents runs live.
