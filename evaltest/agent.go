@@ -285,7 +285,7 @@ func (s *agentSession) playbook() *plan.Playbook {
 			},
 		}}},
 		Workspace:   plan.Workspace{From: r.Workspace},
-		Limits:      keys.Limits,
+		Limits:      plan.Limits{Limits: keys.Limits},
 		Permissions: keys.Permissions,
 		MCP:         plan.ServersAt(keys.MCP, s.at),
 		Env:         keys.Env,

@@ -200,7 +200,7 @@ func (r *running) unit(t *testing.T, u plan.Unit) (_ result.Unit, did string) {
 	if p.result == nil {
 		return result.Unit{
 			ID: id, Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Reference: u.Variant.Reference,
-			Outcome: result.Error, Reason: "the unit was not run: " + r.why().Error(),
+			Outcome: result.Error, Reason: "the unit was not run: " + r.why().Error(), Next: fault.Advice(r.why()),
 		}, amount(nil)
 	}
 	return *p.result, p.did

@@ -25,6 +25,7 @@ type dryRun struct {
 	reports  bool // a job makes reports, for which the AI judge is asked
 	past     history
 	mde      float64 // 0: none
+	budget   string  // empty: there is none
 }
 
 func (d dryRun) print() {
@@ -37,7 +38,8 @@ func (d dryRun) print() {
 			d.cfg.Keep.SelectedBy)
 	}
 	d.line("units", units)
-	d.line("limits", limitsOf(d.playbook.Limits))
+	d.line("limits", limitsOf(d.playbook.Limits.Limits))
+	d.line("budget", d.budget)
 	d.line("judges", d.judges())
 	d.line("before", jobNames(d.preview.Before))
 	d.line("after", jobNames(d.preview.After))

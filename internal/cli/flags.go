@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,6 +182,33 @@ func (s *span) Set(text string) error {
 	}
 	s.set = true
 	*s.p = d
+	return nil
+}
+
+// dollars is the value of a flag: a sum of money, above 0 if positive. It cannot be given twice.
+type dollars struct {
+	p        *string
+	positive bool
+}
+
+func (d *dollars) String() string { return *d.p }
+
+// Type implements [pflag.Value].
+func (*dollars) Type() string { return string(kindText) }
+
+// Set implements [pflag.Value].
+func (d *dollars) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	bad := err != nil || !(v >= 0) || math.IsInf(v, 1)
+	switch {
+	case *d.p != "":
+		return errors.New("duplicate flag")
+	case d.positive && (bad || v == 0):
+		return errors.New("use US dollars above 0, such as 2.50")
+	case bad:
+		return errors.New("use US dollars, such as 0.50, or 0 for what costs nothing")
+	}
+	*d.p = text
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (p *pace) before(units []result.Unit) {
 
 func (p *pace) add(u result.Unit) {
 	u.Replayed = false // in a replay all are
-	if !telling(u) {
+	if !u.Telling() {
 		return
 	}
 	p.own = append(p.own, time.Duration(u.Duration))

@@ -34,18 +34,13 @@ func (a *App) past(root, playbook string) []result.Unit {
 		if err == nil && size <= pastBytes {
 			ended, err := r.Units()
 			if err == nil {
-				units = append(units, slices.DeleteFunc(ended, func(u result.Unit) bool { return !telling(u) })...)
+				units = append(units, slices.DeleteFunc(ended, func(u result.Unit) bool { return !u.Telling() })...)
 				read++
 			}
 		}
 		_ = r.Close() // it was only read
 	}
 	return units
-}
-
-// telling reports whether what a unit took says something about others: an agent ran and did its work.
-func telling(u result.Unit) bool {
-	return !u.Replayed && (u.Outcome == result.Pass || u.Outcome == result.Fail || u.Outcome == result.Completed)
 }
 
 // median returns the median of some figures, the lower of two; false if there are none.

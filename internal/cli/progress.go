@@ -29,8 +29,10 @@ type progress struct {
 	running []*runningUnit // in the order in which they started
 	pace    pace
 	spent   spent
-	above   bytes.Buffer // complete lines that are written above the display with the next frame
-	drawn   []string     // the frame that is on the terminal
+	budget  float64        // what the run may cost in US dollars; 0: nothing bounds that
+	paid    func() float64 // what of the budget was spent on units that have ended
+	above   bytes.Buffer   // complete lines that are written above the display with the next frame
+	drawn   []string       // the frame that is on the terminal
 	closed  bool
 }
 
@@ -76,6 +78,13 @@ func (p *progress) before(units []result.Unit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pace.before(units)
+}
+
+// within shows what is spent of a budget in US dollars, of which paid is for units that have ended.
+func (p *progress) within(budget float64, paid func() float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.budget, p.paid = budget, paid
 }
 
 // known counts units that ended before the run was resumed.
@@ -264,10 +273,19 @@ func (p *progress) totals() string {
 	if left, known := p.left(p.total - done); known {
 		parts = append(parts, "about "+clock(left)+" left")
 	}
-	if cost := p.spent.with(p.running); cost != "" {
+	if cost := p.cost(); cost != "" {
 		parts = append(parts, cost)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// cost returns what has been spent, and of which budget: "$1.20 of $5.00".
+func (p *progress) cost() string {
+	if p.budget == 0 {
+		return p.spent.with(p.running)
+	}
+	ended := spent{sums: map[string]float64{"USD": p.paid()}}
+	return ended.with(p.running) + " of " + money(p.budget, "USD")
 }
 
 // left estimates how long units take that have not ended, from the median of others. It is unknown if there are none.

@@ -318,6 +318,11 @@ func TestPace(t *testing.T) {
 		p.end(cost(unit("a/6/c/1", result.Pass, "", time.Second), 2, "EUR"))
 		p.end(cost(replayed, 100, "USD"))
 		require.Equal(t, "10/10 units · 3 errors · 01:00 · 2.00 EUR, $2.00", frame(), "replays cost nothing")
+		p.within(5, func() float64 { return 3.1 })
+		require.Equal(t, "10/10 units · 3 errors · 01:00 · $3.10 of $5.00", frame(), "what the budget counts")
+		p.start("a/7/c/1")
+		p.update(session.Activity{Unit: "a/7/c/1", Cost: new(0.25)})
+		require.Contains(t, frame(), "$3.35 of $5.00")
 		p.close()
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
@@ -35,6 +36,9 @@ type runOptions struct {
 	// dryRun runs nothing and says what would be run. mde is the drop of the pass rate to plan for; 0: none.
 	dryRun bool
 	mde    float64
+	// budget is what the run may cost, and assume what a unit counts that does not say, in US dollars; empty: not
+	// given.
+	budget, assume string
 	// selection is which units are run. again is the run whose units are run again, only what outcomes those had there,
 	// separated by commas; empty: any.
 	selection   selection
@@ -51,7 +55,8 @@ func runCommand() command {
 		usage: "FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
 			"               [--units PATTERN] [--case CASES] [--variant VARIANTS]\n" +
-			"               [--ablate NAME|all] [--llm-judge] [--untrusted] [--open] [--bell] [--dry-run]\n" +
+			"               [--ablate NAME|all] [--budget-usd USD] [--assume-cost USD]\n" +
+			"               [--llm-judge] [--untrusted] [--open] [--bell] [--dry-run]\n" +
 			"  sdd-eval run --again RUN_ID [--only fail,error] [FLAGS]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
@@ -65,9 +70,13 @@ goldens, prompt files or fixtures of the playbook have changed since.
 --units, --case and --variant run a part of the playbook's units, each with all its trials. The run
 and its reports say so, and jobs that need all units are skipped. --again makes a new run of the
 playbook of another, in its mode: of the units whose results there are what --only says. What came
-of the other run stays as it is.`,
+of the other run stays as it is.
+
+With --budget-usd no unit starts that may cost more than is left: one may cost its max_cost_usd,
+else the most that one of its variant has cost so far. What is not run for want of money leaves the
+run incomplete, which is an error; --resume with a larger budget runs it.`,
 		examples: `sdd-eval run .llman/sdd-eval/playbooks/demo.yaml
-sdd-eval run demo.yaml --parallel 4
+sdd-eval run demo.yaml --parallel 4 --budget-usd 5
 sdd-eval run demo.yaml --units demo/refund/claude
 sdd-eval run --again latest --only fail,error
 sdd-eval run --resume latest`,
@@ -80,6 +89,11 @@ sdd-eval run --resume latest`,
 				"The `RUN_ID` of the run to continue, the beginning of one, or latest.")
 			o.define(f)
 			o.defineEnd(f)
+			f.Var(&dollars{p: &o.budget, positive: true}, "budget-usd", "End the run before its agents cost more "+
+				"than `USD`, or the playbook's limits.run.max_cost_usd, the lower; with --resume this is the new "+
+				"bound.")
+			f.Var(&dollars{p: &o.assume}, "assume-cost", "Count `USD` for a unit whose agent does not say what it "+
+				"cost; without, such a unit ends a run with a budget.")
 			f.BoolVar(&o.dryRun, "dry-run", false, "Run nothing, and say what sdd-eval plan says.")
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
 				"Resume a run although what judges its units has changed. The run and its reports say so.")
@@ -107,7 +121,7 @@ sdd-eval run --resume latest`,
 const runCodes = `0    all units that were to run passed, or completed if nothing judges them
 1    a unit or a job failed
 2    the command line, the playbook or the configuration is wrong
-3    a unit or a job ended in an error: nothing is known about its agent
+3    a unit or a job ended in an error, or was not run for want of budget: nothing is known of its agent
 130  interrupted; continue with --resume`
 
 // definePlaybook defines the flags that say what is run: a playbook or a part of it, or what another run has.
@@ -292,9 +306,13 @@ func (a *App) dryRun(
 	if err != nil {
 		return o.failed(ctx, err, engine.Finished{})
 	}
+	budget := ""
+	if most := runner.Budget().MaxUSD; most > 0 {
+		budget = money(most, "USD") + " for the run"
+	}
 	dryRun{
 		w: out, columns: columns, playbook: plan.Playbook, cfg: cfg, of: len(plan.Units), preview: preview,
-		reports: runner.Reports(), past: historyOf(a.past(cfg.Root, plan.Playbook.File)), mde: o.mde,
+		reports: runner.Reports(), past: historyOf(a.past(cfg.Root, plan.Playbook.File)), mde: o.mde, budget: budget,
 	}.print()
 	return nil
 }
@@ -318,6 +336,10 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	cfg.LLMJudge = cfg.LLMJudge || o.llmJudge
 	cfg.Untrusted = cfg.Untrusted || o.untrusted
 	cfg.Secrets, cfg.Models = a.secrets, engine.Models(a.Getenv)
+	cfg.Budget.MaxUSD, _ = strconv.ParseFloat(o.budget, 64) // which the flags have checked
+	if usd, err := strconv.ParseFloat(o.assume, 64); err == nil {
+		cfg.Budget.AssumedUSD = &usd
+	}
 	cfg.Keep = &engine.Keep{Below: root, Tool: tool, AcceptChanged: o.acceptChanged}
 	return cfg, nil
 }
@@ -377,12 +399,16 @@ func (a *App) carryOut(
 		}
 		return a.sendScores(ctx, run, w.Note)
 	}
-	if cfg.Mode != engine.Replay {
-		w.past = func() []result.Unit { return a.past(cfg.Root, plan.Playbook.File) }
+	past := sync.OnceValue(func() []result.Unit { return a.past(cfg.Root, plan.Playbook.File) })
+	if cfg.Budget.Past = past; cfg.Mode != engine.Replay {
+		w.past = past
 	}
 	runner, err := newRunner(plan, cfg)
 	if err != nil {
 		return engine.Finished{}, nil, &engine.InputError{Err: err}
+	}
+	if w.budget = runner.Budget().MaxUSD; w.budget > 0 {
+		w.spent = runner.Spent
 	}
 	done, err = runner.Run(ctx, w)
 	return done, rep, err
@@ -400,12 +426,14 @@ func (o runOptions) command(mode engine.Mode) string {
 	return o.commandLine(append(line, o.selection.flags()...)...)
 }
 
-// resumption returns the command line that resumes a run with the same flags, or judges one anew from the beginning.
-func (o runOptions) resumption(id string) string {
+// resumption returns the command line that resumes a run with the same flags and with more, or judges one anew from the
+// beginning. The run's directory has its budget.
+func (o runOptions) resumption(id string, more ...string) string {
 	if o.rejudge != "" {
 		return o.commandLine(o.rejudge)
 	}
-	return o.commandLine("--resume", id)
+	o.budget, o.assume = "", ""
+	return o.commandLine(append([]string{"--resume", id}, more...)...)
 }
 
 // commandLine returns the command line of a run with args, and with the flags of o that every run can have.
@@ -416,6 +444,7 @@ func (o runOptions) commandLine(args ...string) string {
 	}
 	line := append([]string{name}, args...)
 	line = append(line, "--root", o.root, "--config-dir", o.configDir, "--sandbox", o.sandbox)
+	line = append(line, "--budget-usd", o.budget, "--assume-cost", o.assume)
 	if o.parallel > 0 {
 		line = append(line, "--parallel", strconv.Itoa(o.parallel))
 	}
@@ -441,10 +470,21 @@ func (o runOptions) failed(ctx context.Context, err error, done engine.Finished)
 	if done.ID == "" && ctx.Err() == nil {
 		o.notBegun(e)
 	}
-	if done.Resumable {
+	if over, ok := errors.AsType[*engine.BudgetError](err); ok {
+		e.next = o.resumption(done.ID, afford(over.Enough())...)
+	} else if done.Resumable {
 		e.next = o.resumption(done.ID)
 	}
 	return e
+}
+
+// afford returns the flags by which a run goes on whose budget was used up: one that is enough, or, if none is known to
+// be, a cost for units that do not say theirs, which the user has to fill in.
+func afford(enough float64) []string {
+	if enough > 0 {
+		return []string{"--budget-usd", fmt.Sprintf("%.2f", enough)}
+	}
+	return []string{"--assume-cost", "USD"}
 }
 
 // notBegun gives the error of a run that could not begin its exit code and the command to run next. A directory that
@@ -455,7 +495,7 @@ func (o runOptions) notBegun(e *exitError) {
 	if o.resume == "" || full || denied {
 		e.code = exitUsage
 	}
-	again := o.resumption(o.resume)
+	again := o.resumption(o.resume, "--budget-usd", o.budget, "--assume-cost", o.assume)
 	if o.resume == "" {
 		again = o.command(engine.Mode(o.mode))
 	}

@@ -110,7 +110,11 @@ func (a *App) show(w io.Writer, columns int, rootFlag, id string, selected selec
 		fmt.Fprintf(a.Stderr, "note: %s\n", printable(n))
 	}
 	if s.manifest.State == rundir.StateInterrupted {
-		fmt.Fprintf(a.Stderr, "next: %s\n", commandLine("run", "--resume", r.ID(), "--root", rootFlag))
+		var more []string
+		if s.manifest.Stopped != "" {
+			more = afford(s.manifest.Budget.EnoughUSD)
+		}
+		fmt.Fprintf(a.Stderr, "next: %s\n", runOptions{root: rootFlag}.resumption(r.ID(), more...))
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ type watcher struct {
 	secrets  *secret.Set
 	progress *progress // nil before Begin
 	past     func() []result.Unit
+	// budget is what the run may cost in US dollars, 0 if nothing bounds that, and spent what of it was spent.
+	budget float64
+	spent  func() float64
 }
 
 func (a *App) newWatcher(secrets *secret.Set) *watcher {
@@ -38,6 +41,9 @@ func (w *watcher) Begin(total int, finished []result.Unit, notes []string) {
 	w.progress = newProgress(w.screen, total)
 	if w.past != nil && w.screen.size != nil { // only a display shows estimates
 		w.progress.before(w.past())
+	}
+	if w.budget > 0 {
+		w.progress.within(w.budget, w.spent)
 	}
 	w.progress.known(finished)
 	if len(finished) > 0 {

@@ -62,6 +62,8 @@ type Config struct {
 	Keep *Keep
 	// Trees has replays write their workspaces into directories where they need not, for tests that compare.
 	Trees bool
+	// Budget is what the user allows the run to cost, see [Runner.Budget].
+	Budget Budget
 	// Command returns the command that runs a unit in a mode. Errors about cassettes name it. It is required.
 	Command func(Mode, plan.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.

@@ -128,6 +128,9 @@ func (r *run) open(ctx context.Context) (err error) {
 		}
 	}
 	r.restore(r.units, r.jobs)
+	if err := r.openBudget(); err != nil {
+		return err
+	}
 	r.tell = r.sink.Activity
 	traces := tracing.Config{Getenv: r.cfg.Getenv, Version: Version, Secrets: r.Runner.secrets}
 	if r.kept != nil {
@@ -146,6 +149,9 @@ func (r *run) open(ctx context.Context) (err error) {
 // check resolves what the run depends on. It returns the names of the variables that agents are given, by variant.
 func (r *run) check(ctx context.Context) (map[string][]string, error) {
 	if err := r.checkGo(); err != nil {
+		return nil, err
+	}
+	if err := r.checkBudget(); err != nil {
 		return nil, err
 	}
 	env, err := r.accounts(r.units)
@@ -184,6 +190,9 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 		m.Sandbox += OneAtATime
 	}
 	m.Playbook.Path, m.Cassettes = r.pb.File, r.cfg.Cassettes
+	if b := r.Budget(); b.MaxUSD > 0 {
+		m.Budget = &rundir.Budget{MaxUSD: b.MaxUSD, AssumedUSD: b.AssumedUSD}
+	}
 	if m.Inputs, err = r.inputs(ctx); err != nil {
 		return &InputError{err}
 	}
@@ -244,6 +253,9 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 			note("accepted: " + change + " since the run began")
 		}
 	}
+	if b := r.budget.state(); b != nil {
+		note(fmt.Sprintf("budget: $%.2f for the run, $%.2f are spent", b.MaxUSD, b.SpentUSD))
+	}
 	notes = append(notes, r.Notes(ctx)...)
 	switch {
 	case r.properties.Kind == confine.None:
@@ -276,6 +288,14 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 	if err != nil || ctx.Err() != nil {
 		state = rundir.StateInterrupted
 	}
+	stopped, short := errors.AsType[*BudgetError](err)
+	if r.budget != nil {
+		budget, why := *r.budget.state(), ""
+		if short {
+			budget.EnoughUSD, why = stopped.Enough(), stopped.Error()
+		}
+		err = errors.Join(err, r.kept.Spend(budget, why))
+	}
 	done.Resumable = state == rundir.StateInterrupted
 	switch {
 	case errors.Is(leak, secret.ErrCutOff) && ctx.Err() != nil: // it is done again when the run is resumed
@@ -287,7 +307,7 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 		err = errors.Join(err, r.kept.Finish(state))
 	}
 	done.Verdict = r.kept.Manifest().Judge(done.Units, done.Jobs)
-	if report := r.cfg.Keep.Report; report != nil && state == rundir.StateFinished {
+	if report := r.cfg.Keep.Report; report != nil && (state == rundir.StateFinished || short) {
 		err = errors.Join(err, panics.Catch(func() error { return report(ctx, r.kept, true) }))
 	}
 	return done, err
@@ -378,11 +398,16 @@ func (r *run) runUnits(ctx context.Context) error {
 	for _, u := range r.units {
 		ended[u.ID] = true
 	}
+	var notRun []plan.Unit
 	for _, u := range r.plan.Units {
 		if ctx.Err() != nil {
 			break
 		}
 		if ended[u.ID()] || r.cfg.Selected != nil && !r.cfg.Selected(u) {
+			continue
+		}
+		if r.budget != nil && r.costs(u) && !r.budget.reserve(ctx, u, r.pb.Limits.MaxCostUSD) {
+			notRun = append(notRun, u)
 			continue
 		}
 		group.Go(func() error {
@@ -396,7 +421,10 @@ func (r *run) runUnits(ctx context.Context) error {
 			return err
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil || ctx.Err() != nil || notRun == nil {
+		return err
+	}
+	return r.overBudget(notRun)
 }
 
 func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
@@ -418,6 +446,7 @@ func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 		}
 		r.tracer.Unit(res)
 	}
+	r.budget.settle(res)
 	r.sink.UnitEnds(u, res)
 	return nil
 }

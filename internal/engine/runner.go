@@ -64,6 +64,7 @@ type Runner struct {
 	builds    builds
 	programs  programs
 	starters  starters
+	budget    *budget // nil: there is none
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.

@@ -61,6 +61,12 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 				a.result.Reason += fmt.Sprintf(" (%v)", err)
 			}
 		}
+		if again {
+			if err := r.budget.again(a.result); err != nil {
+				again = false
+				a.result.Reason += fmt.Sprintf(" (%v)", err)
+			}
+		}
 		if !again {
 			r.noteUnit(u, a.result.Outcome)
 			return a.result

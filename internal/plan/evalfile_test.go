@@ -80,7 +80,7 @@ func TestEvalFile(t *testing.T) {
 		}}},
 		SDDLoop:     plan.SDDLoop{MaxIterations: 6},
 		Trials:      plan.Trials{Count: 2, Pass: 1},
-		Limits:      playbook.Limits{Timeout: 5 * time.Minute},
+		Limits:      plan.Limits{Limits: playbook.Limits{Timeout: 5 * time.Minute}},
 		Permissions: playbook.Permissions{Default: playbook.DecideReject},
 		Retries:     1,
 		Evaluators: []plan.Evaluator{{

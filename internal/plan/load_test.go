@@ -131,9 +131,12 @@ func TestEverything(t *testing.T) {
 		},
 		Report: plan.Report{AIJudge: plan.AIJudge{Enabled: true, Model: "gpt-4.1"}},
 		Trials: plan.Trials{Count: 3, Pass: 2},
-		Limits: playbook.Limits{
-			Timeout: 90 * time.Minute, MaxToolCalls: 200, MaxTokens: 500_000, MaxCostUSD: 0.5,
-			Memory: 3 << 29, CPUs: 0.5, Disk: 1 << 20, Processes: 16,
+		Limits: plan.Limits{
+			Limits: playbook.Limits{
+				Timeout: 90 * time.Minute, MaxToolCalls: 200, MaxTokens: 500_000, MaxCostUSD: 0.5,
+				Memory: 3 << 29, CPUs: 0.5, Disk: 1 << 20, Processes: 16,
+			},
+			Run: plan.RunLimits{MaxCostUSD: 12.5},
 		},
 		Retries: 2,
 		Permissions: playbook.Permissions{

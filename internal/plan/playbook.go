@@ -56,7 +56,7 @@ type Playbook struct {
 
 	Report      Report               `yaml:"report" doc:"Who scores the variants beside the evaluators."`
 	Trials      Trials               `yaml:"trials"`
-	Limits      playbook.Limits      `yaml:"limits" doc:"What ends a unit early."`
+	Limits      Limits               `yaml:"limits" doc:"What ends a unit or the run early."`
 	Permissions playbook.Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
 
 	// ExpectStop are the reasons for which sessions should end; nil: agents should finish. ExpectedAt is where that
@@ -94,6 +94,23 @@ type Playbook struct {
 type SDDLoop struct {
 	// MaxIterations is the number of prompts that are sent in one session, each a turn.
 	MaxIterations int `yaml:"max_iterations" default:"6" min:"1" max:"1000" doc:"Prompts in one session; default: 6."`
+}
+
+// Limits end a unit early, and Run the whole run. Zero fields are not given.
+type Limits struct {
+	playbook.Limits
+	Run RunLimits `yaml:"run" doc:"What ends the whole run early."`
+}
+
+func (l *Limits) decode(n *doc.Node) {
+	n.Without("run").Decode(&l.Limits)
+	n.Get("run").Decode(&l.Run)
+}
+
+// RunLimits bound a run with all its units.
+type RunLimits struct {
+	// MaxCostUSD is what the agents of a run may cost in US dollars; 0: not given.
+	MaxCostUSD float64 `yaml:"max_cost_usd" above:"0" doc:"Cost in US dollars that the agents report for all units."`
 }
 
 // UnitTimeout is the wall clock for a unit, and for each of its run steps: limits.timeout, or 30 minutes.

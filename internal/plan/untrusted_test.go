@@ -100,7 +100,7 @@ evaluators:
 var harmless = map[string]string{
 	"Sandbox": "require", "Env": "", "Addition": "to",
 	"Overlay": "workspace env files prompt_prefix prompt_suffix", // the first two by their keys
-	"Limits":  "timeout max_tool_calls max_tokens max_cost_usd exceeded", "Workspace": "exclude repository",
+	"Limits":  "timeout max_tool_calls max_tokens max_cost_usd exceeded run", "Workspace": "exclude repository",
 	"Agent":      "model mode preset command", // those of agents that are not started
 	"code_judge": "config timeout compat", "command": "exit_code stdout stderr timeout cwd",
 	"llm_judge": "model judges samples rubrics config timeout compat prompt",
@@ -126,6 +126,7 @@ func TestUntrustedKnowsAll(t *testing.T) {
 	}
 	known("Sandbox", reflect.TypeFor[playbook.Sandbox](), "sandbox.")
 	known("Limits", reflect.TypeFor[playbook.Limits](), "limits.")
+	known("Limits", reflect.TypeFor[plan.Limits](), "limits.")
 	known("Env", reflect.TypeFor[playbook.Env](), "env.")
 	known("Env", reflect.TypeFor[playbook.Env](), "variants.*.env.")
 	known("Overlay", reflect.TypeFor[playbook.Overlay](), "variants.*.")

@@ -147,6 +147,9 @@ func (s source) report() (*Report, error) {
 	for _, p := range rep.Run.Problems {
 		rep.Notes = append(rep.Notes, "problem of the run as a whole: "+p)
 	}
+	if m.Stopped != "" {
+		rep.Notes = append(rep.Notes, m.Stopped)
+	}
 	if m.Rejudged != "" {
 		rep.Notes = append(rep.Notes,
 			fmt.Sprintf("the run %s was judged anew: what the agents did is that run's.", m.Rejudged))

@@ -197,6 +197,11 @@ func (u Unit) Score() *float64 {
 	return &mean
 }
 
+// Telling reports whether what the unit took says something about others: an agent ran and did its work.
+func (u Unit) Telling() bool {
+	return !u.Replayed && (u.Outcome == Pass || u.Outcome == Fail || u.Outcome == Completed)
+}
+
 // NotAsked returns how many evaluators were skipped although the agent ran: no model may be asked, say.
 func (u Unit) NotAsked() int {
 	if u.Metrics == nil {

@@ -93,8 +93,38 @@ type Manifest struct {
 	FinishedAt *time.Time `json:"finished_at"`
 	// Totals is nil while the run goes on, and in a run of an earlier version.
 	Totals *Totals `json:"totals,omitempty"`
+	// Budget is what the run may cost; nil: nothing bounds that.
+	Budget *Budget `json:"budget,omitempty"`
+	// Stopped says why units were not run, if that is because of the budget. A run that is resumed forgets it.
+	Stopped string `json:"stopped,omitempty"`
 	// Problems are errors of the run as a whole, such as that a secret was found outside the workspaces.
 	Problems []string `json:"problems,omitempty"`
+}
+
+// Budget is what a run may cost, in US dollars.
+type Budget struct {
+	MaxUSD float64 `json:"max_usd"`
+	// AssumedUSD is what a unit counts whose agent does not say what it cost; nil: such a unit ends the run.
+	AssumedUSD *float64 `json:"assumed_usd,omitempty"`
+	// SpentUSD is what was spent when the run ended the last time, also on attempts that were repeated.
+	SpentUSD float64 `json:"spent_usd"`
+	// EnoughUSD is a budget for the units that were not run for want of it, too; 0: no sum is known to be enough.
+	EnoughUSD float64 `json:"enough_usd,omitempty"`
+}
+
+// checkBudget returns an error for a budget that no run has.
+func (m *Manifest) checkBudget() error {
+	b := m.Budget
+	if b == nil && m.Stopped != "" {
+		return errors.New("stopped: the run has no budget")
+	}
+	if b == nil {
+		return nil
+	}
+	if !(b.MaxUSD > 0) || b.SpentUSD < 0 || b.EnoughUSD < 0 || b.AssumedUSD != nil && *b.AssumedUSD < 0 {
+		return errors.New("budget: want sums of money, max_usd above 0")
+	}
+	return nil
 }
 
 // Playbook says which playbook was run.
@@ -184,8 +214,8 @@ func (m *Manifest) check() error {
 	); err != nil {
 		return err
 	}
-	return cmp.Or(m.checkState(), m.checkRange(), m.checkUnits(), m.checkJudges(), m.checkAxes(), m.checkSelection(),
-		m.checkTotals())
+	return cmp.Or(m.checkState(), m.checkRange(), m.checkBudget(), m.checkUnits(), m.checkJudges(), m.checkAxes(),
+		m.checkSelection(), m.checkTotals())
 }
 
 func (m *Manifest) checkState() error {

@@ -375,7 +375,7 @@ func (m Manifest) cells(units []result.Unit) []result.Trials {
 	for _, id := range m.Units {
 		u, ok := ended[id]
 		if !ok {
-			u = result.Unit{ID: id, Outcome: result.NotRun}
+			u = result.Unit{ID: id, Outcome: result.NotRun, Reason: m.Stopped}
 			u.Case, u.Variant, u.Trial = splitUnit(id)
 			u.Reference = references[u.Variant]
 		}

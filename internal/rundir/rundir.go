@@ -365,9 +365,18 @@ func (r *Run) Accept(changes []string, inputs map[string]string) error {
 	})
 }
 
+// Spend writes to the manifest what was spent of the budget, and why that kept units from being run, if it did.
+func (r *Run) Spend(b Budget, stopped string) error {
+	r.mustBeLocked("Spend")
+	return r.change(func(m *Manifest) { m.Budget, m.Stopped = &b, r.mask.String(stopped) })
+}
+
 func (r *Run) setState(state State, finished *time.Time, totals *Totals, problems ...string) error {
 	return r.change(func(m *Manifest) {
 		m.State, m.FinishedAt, m.Totals = state, finished, totals
+		if state == StateRunning {
+			m.Stopped = ""
+		}
 		m.Problems = slices.Clip(m.Problems) // a caller may have the old manifest
 		for _, p := range problems {
 			if p = r.mask.String(p); !slices.Contains(m.Problems, p) {
