@@ -78,7 +78,15 @@ var checkKeys = []string{
 
 // readChecks reads all checks of a case.
 func (r *reader) readChecks(c *Case, n *doc.Node) {
+	full := false
 	add := func(at *doc.Node, check Check) {
+		if len(c.Checks) == maxChecks {
+			if !full {
+				r.bad(at, c.ID, "there are more than %d checks", maxChecks)
+			}
+			full = true
+			return
+		}
 		check.ID, check.Position = digest(check.Text), at.Position()
 		for _, other := range c.Checks {
 			if other.ID == check.ID {

@@ -160,7 +160,9 @@ func (f *finder) walk(dir string, depth int, visit func(dir string, files []stri
 // what is wrong with the evals are findings.
 func Load(ctx context.Context, p Place) (*Suite, error) {
 	s := &Suite{Root: p.Root}
-	r := reader{Suite: s, dir: p.Dir, base: path.Dir(p.Dir), seen: make(map[string]doc.Position)}
+	r := reader{
+		Suite: s, dir: p.Dir, base: path.Dir(p.Dir), seen: make(map[string]doc.Position), keys: make(map[[2]string]int),
+	}
 	if path.Base(p.Dir) != evalsDir {
 		r.base, r.nested = path.Dir(path.Dir(p.Dir)), true
 	}

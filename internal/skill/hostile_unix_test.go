@@ -3,6 +3,7 @@
 package skill_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,27 @@ func TestHostileFiles(t *testing.T) {
 		{"not UTF-8", func(t *testing.T, dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/evals.json"), []byte("[\xff]"), 0o600))
 		}, "not UTF-8: byte 0xff"},
+		{"names of several lines", func(t *testing.T, dir string) {
+			text := `[{"id": 1, "prompt": "p", "a\nerror: \u001b[31m": 1, "files": ["x\ny\u001b[31m"], ` +
+				`"expectations": ["a"]}]`
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/evals.json"), []byte(text), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "a\nb\x1b[31m"), []byte("p"), 0o600))
+			head := "---\nname: \"a\\nb\\e[31m\"\n---\n"
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(head), 0o600))
+			assert.NotRegexp(t, `(?m)\x1b|^(b|y)|^error: \W`, strings.Split(check(t, dir), "\ninstalls")[0])
+		}, "skill      a b\uFFFD[31m\n"},
+		{"many checks", func(t *testing.T, dir string) {
+			checks := strings.Repeat(`"a",`, 20_000) + `"b"`
+			for i := range 600 {
+				checks += fmt.Sprintf(`,"%d"`, i)
+			}
+			text := `[{"id": 1, "prompt": "p", "expectations": [` + checks + "]}]"
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/evals.json"), []byte(text), 0o600))
+		}, "there are more than 500 checks"},
+		{"many cases", func(t *testing.T, dir string) {
+			text := "[" + strings.Repeat(`{"prompt": "p", "expectations": ["a"]},`, 3000) + "1]"
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/evals.json"), []byte(text), 0o600))
+		}, "there are more than 2000 cases"},
 		{"large", func(t *testing.T, dir string) {
 			require.NoError(t, os.Truncate(filepath.Join(dir, "evals/evals.json"), 1<<40))
 		}, "bytes exceed the limit of 1048576"},

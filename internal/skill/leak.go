@@ -157,11 +157,11 @@ func (r *reader) named() {
 			continue
 		}
 		var nowhere []string
-		for _, m := range ownPlace.FindAllStringSubmatch(c.Prompt, -1) {
+		for _, m := range ownPlace.FindAllStringSubmatch(c.Prompt, maxNames) {
 			nowhere = append(nowhere, strings.TrimRight(m[1], ".:"))
 		}
 		var there []string
-		for _, name := range somePath.FindAllString(c.Prompt, -1) {
+		for _, name := range somePath.FindAllString(c.Prompt, maxNames) {
 			name = strings.TrimRight(name, "./")
 			if r.lies(name) && !c.has(name) && !slices.Contains(there, name) {
 				there = append(there, name)
@@ -169,7 +169,7 @@ func (r *reader) named() {
 				r.add(Note, "unlisted-file", c.Position, c.ID, what, "if the agent needs it, write it under files")
 			}
 		}
-		for _, m := range fileName.FindAllStringSubmatch(c.Prompt, -1) {
+		for _, m := range fileName.FindAllStringSubmatch(c.Prompt, maxNames) {
 			name := m[1]
 			before, _, _ := strings.Cut(c.Prompt, name)
 			_, installed := r.Installed.Files[name]

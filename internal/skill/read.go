@@ -14,6 +14,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
+const (
+	maxCases  = 2000 // of a file, or queries
+	maxChecks = 500  // of a case
+	maxNames  = 100  // of files, that are looked for in a prompt
+)
+
 // reader reads the files of one place.
 type reader struct {
 	*Suite
@@ -26,6 +32,7 @@ type reader struct {
 	among  []*doc.Node             // queries among the cases
 	files  []*doc.Node             // what each case says of its files
 	roots  []*doc.Node             // of the files with queries
+	keys   map[[2]string]int       // where a key that means nothing is in Unknown
 }
 
 // load reads a file of JSON; nil: it cannot be read, which is found. It is not ok if there is anything wrong with it as
@@ -56,10 +63,11 @@ func (r *reader) unknown(in string, n *doc.Node, known ...string) {
 		if slices.Contains(known, e.Key) {
 			continue
 		}
-		i := slices.IndexFunc(r.Unknown, func(k Key) bool { return k.In == in && k.Name == e.Key })
-		if i < 0 {
+		i, ok := r.keys[[2]string{in, e.Key}]
+		if !ok {
+			i = len(r.Unknown)
+			r.keys[[2]string{in, e.Key}] = i
 			r.Unknown = append(r.Unknown, Key{In: in, Name: e.Key, At: e.Position})
-			i = len(r.Unknown) - 1
 		}
 		r.Unknown[i].Count++
 	}
@@ -92,7 +100,11 @@ func (r *reader) evals() {
 	if len(list.Items()) == 0 {
 		r.bad(list, r.Evals, "there are no cases")
 	}
-	for _, n := range list.Items() {
+	for i, n := range list.Items() {
+		if i == maxCases {
+			r.bad(n, r.Evals, "there are more than %d cases", maxCases)
+			break
+		}
 		switch {
 		case n.Kind() == doc.Invalid: // it is found already
 		case n.Kind() != doc.Map:

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // The arms that cases are run in, how often a case is, and how often a query is.
@@ -18,6 +19,7 @@ const (
 	queryRuns   = 3
 	maxRows     = 40  // of cases that are shown to people
 	maxFindings = 100 // that are shown to people
+	maxLine     = 400 // characters of what files say, in a line
 )
 
 // Report is what was found of a suite, for programs. Paths are as shown returns them.
@@ -231,13 +233,13 @@ func (c Case) report(sum *ChecksReport) CaseReport {
 // WriteText writes the report for people.
 func (r Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "skill\t%s\n", orNone(r.Skill))
+	fmt.Fprintf(t, "skill\t%s\n", orNone(line(r.Skill)))
 	if r.Dir != "" {
 		size := 0
 		for _, f := range r.Installed {
 			size += f.Size
 		}
-		fmt.Fprintf(t, "installed\t%s: %s, %s, digest %s%s\n", r.Dir, plural(len(r.Installed), "file"),
+		fmt.Fprintf(t, "installed\t%s: %s, %s, digest %s%s\n", line(r.Dir), plural(len(r.Installed), "file"),
 			plural(size, "byte"), orNone(r.Digest), r.leftOut())
 	}
 	fmt.Fprintf(t, "cases\t%d%s\n", len(r.Cases), in(r.Evals))
@@ -266,7 +268,8 @@ func (r Report) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintf(t, ": %s\n", plural(s.Sessions, "session"))
 	for _, k := range r.Unknown {
-		fmt.Fprintf(t, "not used\tkey %q of a %s, %s, first at %s:%d\n", k.Name, k.In, times(k.Count), k.File, k.Line)
+		fmt.Fprintf(t, "not used\tkey %s of a %s, %s, first at %s:%d\n", excerpt.Quote(k.Name, maxLine), k.In,
+			times(k.Count), line(k.File), k.Line)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -274,6 +277,9 @@ func (r Report) WriteText(w io.Writer) error {
 	r.table(w)
 	return r.findings(w)
 }
+
+// line returns what files say on one line.
+func line(text string) string { return excerpt.Line(text, maxLine) }
 
 func orNone(text string) string {
 	if text == "" {
@@ -286,7 +292,7 @@ func in(files ...string) string {
 	if len(files) == 0 || files[0] == "" {
 		return ""
 	}
-	return " in " + strings.Join(files, ", ")
+	return " in " + line(strings.Join(files, ", "))
 }
 
 func times(n int) string {
@@ -300,7 +306,7 @@ func times(n int) string {
 func (r Report) leftOut() string {
 	var paths []string
 	for _, l := range r.LeftOut {
-		paths = append(paths, l.Path+" ("+l.Reason+")")
+		paths = append(paths, line(l.Path)+" ("+l.Reason+")")
 	}
 	if len(paths) == 0 {
 		return ""
@@ -365,7 +371,7 @@ func (r Report) findings(w io.Writer) error {
 		}
 		first := groups[key][0]
 		if first.File != "" {
-			fmt.Fprintf(w, "%s:%d: ", first.File, first.Line)
+			fmt.Fprintf(w, "%s:%d: ", line(first.File), first.Line)
 		}
 		var where []string
 		for _, f := range groups[key] {
@@ -375,11 +381,11 @@ func (r Report) findings(w io.Writer) error {
 		}
 		about := ""
 		if where != nil {
-			about = " [" + listed(where) + "]"
+			about = " [" + line(listed(where)) + "]"
 		}
-		fmt.Fprintf(w, "%s: %s%s: %s%s\n", key.level, key.rule, about, key.what, again(len(groups[key])))
+		fmt.Fprintf(w, "%s: %s%s: %s%s\n", key.level, key.rule, about, line(key.what), again(len(groups[key])))
 		if key.next != "" {
-			fmt.Fprintf(w, "    %s\n", key.next)
+			fmt.Fprintf(w, "    %s\n", line(key.next))
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%s, %s, %s\n", plural(total[Error], "error"), plural(total[Warning], "warning"),

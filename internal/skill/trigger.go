@@ -68,7 +68,11 @@ func (r *reader) queries(root *doc.Node, file string) {
 			}
 			r.unknown("file", root, "skill_name", h[0], h[1])
 			for i, key := range h {
-				for _, n := range root.Get(key).Items() {
+				for j, n := range root.Get(key).Items() {
+					if j == maxCases {
+						r.bad(n, file, "there are more than %d queries", maxCases)
+						break
+					}
 					r.half(n, file, i == 0)
 				}
 			}
@@ -80,7 +84,11 @@ func (r *reader) queries(root *doc.Node, file string) {
 	if list != nil && list.Kind() != doc.List && list.Kind() != doc.Invalid {
 		r.bad(list, file, "must be a list of queries, not %s", list.Kind())
 	}
-	for _, n := range list.Items() {
+	for i, n := range list.Items() {
+		if i == maxCases {
+			r.bad(n, file, "there are more than %d queries", maxCases)
+			break
+		}
 		switch {
 		case n.Kind() == doc.Invalid: // it is found already
 		case n.Kind() != doc.Map:
