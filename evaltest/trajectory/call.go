@@ -83,7 +83,7 @@ func (r rule) ask(o *observed) (holds bool, err error) {
 			err = fmt.Errorf("the rule panicked at %s: %v", o.summary(), p)
 		}
 	}()
-	return r.holds(o.ToolCall), nil
+	return r.holds(*o.ToolCall), nil
 }
 
 // fault is the panic value that ends matching when a rule has panicked; [Matcher.Match] returns it as an error.
@@ -270,10 +270,10 @@ func (c *Call) forCall(o *observed, cwd string) *Call {
 	if c.isAny {
 		return c.alternative(o, cwd)
 	}
-	own, ok := c.tools[o.Name]
-	if !ok {
+	if _, ok := c.tools[o.Name]; !ok {
 		return c
 	}
+	own := c.tools[o.Name] // which is allocated
 	own.rules, own.by = c.rules, c.by
 	return &own
 }

@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -126,14 +127,15 @@ func TestFitTellsCallsApart(t *testing.T) {
 func TestDigestsDiffer(t *testing.T) {
 	seen := make(map[uint64]string)
 	add := func(what string, o observed) {
+		o.ToolCall = cmp.Or(o.ToolCall, new(ToolCall))
 		d := o.digest()
 		require.Empty(t, seen[d], "%s", what)
 		seen[d] = what
 	}
 	for i := range 1000 {
 		n := strconv.Itoa(i)
-		add("name and text "+n, observed{ToolCall: ToolCall{Name: n}, whole: n})
-		add("name and text of another, "+n, observed{ToolCall: ToolCall{Name: n}, whole: "x"})
+		add("name and text "+n, observed{ToolCall: &ToolCall{Name: n}, whole: n})
+		add("name and text of another, "+n, observed{ToolCall: &ToolCall{Name: n}, whole: "x"})
 		flags := make(map[string]any)
 		var list []any
 		for bit := range 10 {

@@ -31,7 +31,7 @@ func newSession(run *Run) (*session, error) {
 		s.took = run.Events[n-1].At - run.Events[0].At
 	}
 	for i := range toolCalls {
-		if err := s.calls[i].observe(toolCalls[i]); err != nil {
+		if err := s.calls[i].observe(&toolCalls[i]); err != nil {
 			return nil, fmt.Errorf("call %d of the run, %s: %w", i+1, label(toolCalls[i].Name), err)
 		}
 	}
@@ -88,7 +88,7 @@ func (s *session) groups() []int {
 
 // observed is a tool call of a run with its arguments as decoded JSON.
 type observed struct {
-	ToolCall
+	*ToolCall
 	args map[string]any
 	// whole is the value of the arguments if they are not an object, as with a tool that takes a string.
 	whole any
@@ -96,11 +96,14 @@ type observed struct {
 	later bool     // of several acts of one call, not the first
 }
 
-func (o *observed) observe(call ToolCall) error {
+func (o *observed) observe(call *ToolCall) error {
 	o.ToolCall = call
-	v, err := valueOf(call.Args)
-	if err != nil {
-		return fmt.Errorf("arguments: %w", err)
+	v := call.Args
+	if !jsonvalue.IsDecoded(v) {
+		var err error
+		if v, err = valueOf(v); err != nil {
+			return fmt.Errorf("arguments: %w", err)
+		}
 	}
 	if m, ok := v.(map[string]any); ok {
 		o.args = m

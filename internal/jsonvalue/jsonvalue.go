@@ -76,6 +76,29 @@ func of(v any, depth int) (any, error) {
 	return decoded, err
 }
 
+// IsDecoded reports whether a value is decoded JSON, so that [Of] would return a copy of it.
+func IsDecoded(v any) bool { return isDecoded(v, 0) }
+
+func isDecoded(v any, depth int) bool {
+	ok := depth <= maxDepth
+	switch v := v.(type) {
+	case nil, bool, string:
+	case json.Number:
+		_, _, ok = split(v.String())
+	case map[string]any:
+		for _, value := range v {
+			ok = ok && isDecoded(value, depth+1)
+		}
+	case []any:
+		for _, value := range v {
+			ok = ok && isDecoded(value, depth+1)
+		}
+	default:
+		return false
+	}
+	return ok
+}
+
 // inside adds the place in a value to an error, unless the value is nested too deeply for that to help.
 func inside(place string, err error) error {
 	if errors.Is(err, errTooDeep) {

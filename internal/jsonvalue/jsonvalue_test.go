@@ -193,10 +193,14 @@ func TestOf(t *testing.T) {
 			v, err := jsonvalue.Of(tt.v)
 			if tt.err != "" {
 				assert.EqualError(t, err, tt.err, tt.reason)
+				assert.False(t, jsonvalue.IsDecoded(tt.v))
 				return
 			}
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, jsonvalue.Canonical(v), tt.reason)
+			assert.True(t, jsonvalue.IsDecoded(v))
+			_, number := tt.v.(json.Number)
+			assert.Equal(t, number, jsonvalue.IsDecoded(tt.v), "others have Go's own types")
 		})
 	}
 	for _, text := range []string{"", "-", "1e", "1e+-1", "e5", "1.", ".5", "01", "1.e5"} {
