@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -20,6 +21,20 @@ type quick struct {
 	text   []byte // for a string with escapes
 	nested int
 	failed bool
+	recent [256]string // by their hashes
+}
+
+// seed is that of the hashes of recent strings.
+var seed = maphash.MakeSeed()
+
+// keep returns a text as a string, the same one for a text that was there a moment ago: what a tool was given or
+// returned is often what its client wrote or read, and keys and names are few.
+func (q *quick) keep(text []byte) string {
+	last := &q.recent[maphash.Bytes(seed, text)%uint64(len(q.recent))]
+	if *last != string(text) {
+		*last = string(text)
+	}
+	return *last
 }
 
 // maxNested is how deeply arrays and objects may be nested for quick.
@@ -298,7 +313,7 @@ func (q *quick) string() string {
 		q.failed = true
 		return ""
 	}
-	return string(text)
+	return q.keep(text)
 }
 
 // hasControl reports whether text contains a control character, which must be escaped in a string.

@@ -3,9 +3,12 @@ package cassette
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -112,4 +115,21 @@ func checkQuick(t *testing.T, event, fields string) bool {
 		require.Equal(t, want, got)
 	}
 	return ok
+}
+
+// TestQuickKeeps reads the same text twice: it is in memory once.
+func TestQuickKeeps(t *testing.T) {
+	text := strings.Repeat("a line of a file\n", 100)
+	c := sample()
+	c.Turns[0].Events = slices.Insert(c.Turns[0].Events, 1,
+		trajectory.Event{Turn: 1, Body: trajectory.FileRead{Path: "a", Text: text}},
+		trajectory.Event{Turn: 1, Body: trajectory.FileRead{Path: "b", Text: strings.ToUpper(text)}},
+		trajectory.Event{Turn: 1, Body: trajectory.FileWrite{Path: "b", Text: text}},
+	)
+	got, err := scan(bytes.NewReader(encoded(t, c)), maxFile, nil)
+	require.NoError(t, err)
+	events := got.Turns[0].Events
+	one, two := events[1].Body.(trajectory.FileRead).Text, events[3].Body.(trajectory.FileWrite).Text
+	assert.Equal(t, text, one)
+	assert.Same(t, unsafe.StringData(one), unsafe.StringData(two))
 }
