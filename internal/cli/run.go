@@ -220,11 +220,11 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		})
 	}
 	// A run makes much garbage and keeps little, so the garbage collector would go through a small heap every few
-	// milliseconds. The ballast has it wait until half as much is allocated, 32 MiB, and the percentage until a large
-	// session has half of its size in garbage. The ballast is never written to, so it takes no memory, but for pieces
-	// in the place of garbage.
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	var ballast [64][]byte
+	// milliseconds. The ballast has it wait until an eighth as much is allocated, 16 MiB, and the percentage until a
+	// large session has an eighth of its size in garbage more. The ballast is never written to, so it takes no memory,
+	// but for pieces in the place of garbage.
+	defer debug.SetGCPercent(debug.SetGCPercent(12))
+	var ballast [128][]byte
 	for i := range ballast {
 		ballast[i] = make([]byte, 1<<20)
 	}
