@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 )
@@ -77,8 +79,16 @@ func List(root string) ([]Summary, error) {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	list := make([]Summary, len(ids))
+	var readers errgroup.Group
+	readers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, id := range ids {
-		list[i] = summarise(filepath.Join(runs, id))
+		readers.Go(func() error {
+			list[i] = summarise(filepath.Join(runs, id))
+			return nil
+		})
+	}
+	if err := readers.Wait(); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(list, func(a, b Summary) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
