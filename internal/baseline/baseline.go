@@ -60,6 +60,7 @@ func (b *Baseline) Arm(word, variant string) (compare.Arm, bool) {
 		if v.ID == variant {
 			arm := compare.Arm{Name: word + ":" + variant, Cases: v.Cases}
 			if b.run != nil {
+				arm.Dir = b.run.Dir()
 				arm.Calls = func(id string, trial int) ([]string, error) { return callsOf(b.run, id, variant, trial) }
 			}
 			return arm, true

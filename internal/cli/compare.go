@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -98,6 +99,9 @@ func (a *App) compare(o comparing, args []string) error {
 		return &exitError{code: exitUsage, err: err}
 	}
 	all := rule.CompareAll(arms)
+	for i, c := range all {
+		c.Base.Page, c.Head.Page = a.pageOf(arms[i].Base.Dir), a.pageOf(arms[i].Head.Dir)
+	}
 	if o.asJSON {
 		o.format = "json"
 	}
@@ -108,6 +112,19 @@ func (a *App) compare(o comparing, args []string) error {
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// pageOf returns the path of the page of a run in a directory, relative to the working directory, where what is printed
+// is likely to be kept; empty if there is none.
+func (a *App) pageOf(dir string) string {
+	page := filepath.Join(dir, report.Page)
+	if info, err := os.Lstat(page); dir == "" || err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	if rel, err := filepath.Rel(a.Dir, page); err == nil {
+		page = rel
+	}
+	return filepath.ToSlash(page)
 }
 
 // printComparisons prints them in the format that was asked for.

@@ -16,6 +16,8 @@ type Arm struct {
 	Cases []Case `json:"cases"`
 	// Calls returns what the agent called in a trial, from 1, of a case. It is nil where no sessions are kept.
 	Calls func(caseID string, trial int) ([]string, error) `json:"-"`
+	// Dir is the directory of its run, empty for one that is of a file.
+	Dir string `json:"-"`
 }
 
 // Case is what a case came to in an arm.

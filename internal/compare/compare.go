@@ -87,6 +87,8 @@ type Summary struct {
 	CostUSD Number   `json:"cost_usd"` // of all trials
 	Tokens  Number   `json:"tokens"`
 	Seconds Number   `json:"seconds"`
+	// Page is where the page of its run is, with slashes, for links; empty: there is none.
+	Page string `json:"-"`
 }
 
 // Flip is a case whose pass rates differ.

@@ -46,7 +46,7 @@ func (c *Comparison) Text() string {
 	}{{"base", c.Base}, {"head", c.Head}} {
 		line("%s  %s", arm.name, arm.Name)
 		line("      %s %% pass [%s to %s], %s%s", percent(arm.Rate), percent(arm.Interval[0]), percent(arm.Interval[1]),
-			counted(arm.Trials, "trial"), arm.more())
+			counted(arm.Trials, "trial"), arm.Used())
 	}
 	line("")
 	if c.Verdict == Invalid { // the rest would read as if it were known
@@ -57,6 +57,20 @@ func (c *Comparison) Text() string {
 		c.lists(line)
 		return b.String()
 	}
+	for _, known := range c.Known() {
+		line("%s", known)
+	}
+	c.lists(line)
+	return b.String()
+}
+
+// Known returns what the verdict is made of, and what is known beside the pass rates, each in a line; nil for an
+// invalid comparison.
+func (c *Comparison) Known() (lines []string) {
+	if c.Verdict == Invalid {
+		return nil
+	}
+	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	line("difference  %s points [%s to %s]%s", signed(c.Delta), signed(c.Interval[0]), signed(c.Interval[1]), pValue(c))
 	if math.IsNaN(float64(c.MDE)) {
 		line("  no drop would be seen in four of five times with %s", counted(c.Pairs, "case"))
@@ -69,12 +83,11 @@ func (c *Comparison) Text() string {
 			counted(c.More.Trials, "trial"), price(c.More.Cost))
 	}
 	c.metrics(line)
-	c.lists(line)
-	return b.String()
+	return lines
 }
 
-// more says what an arm used, and how often several trials pass.
-func (s Summary) more() string {
+// Used says how often several trials of an arm pass, and what they used, after a semicolon each.
+func (s Summary) Used() string {
 	var b strings.Builder
 	if k := len(s.Any); k > 1 {
 		fmt.Fprintf(&b, "; pass@%d %s %%, pass^%d %s %%", k, percent(s.Any[k-1]), k, percent(s.All[k-1]))
@@ -108,7 +121,7 @@ func (c *Comparison) metrics(line func(string, ...any)) {
 	}
 }
 
-// lists writes the cases that differ, and the evaluators.
+// lists writes the cases that differ, and the other lists.
 func (c *Comparison) lists(line func(string, ...any)) {
 	list := func(title string, lines []string) {
 		if len(lines) == 0 {
@@ -123,7 +136,7 @@ func (c *Comparison) lists(line func(string, ...any)) {
 			line("  and %d more", more)
 		}
 	}
-	var flips, evaluators, used, others []string
+	var flips []string
 	for _, f := range c.Flips {
 		text := fmt.Sprintf("%s: %s %% → %s %%, p %s", f.Case, percent(f.Base), percent(f.Head), likely(f.P))
 		if f.PartsAt != nil {
@@ -131,6 +144,26 @@ func (c *Comparison) lists(line func(string, ...any)) {
 		}
 		flips = append(flips, text)
 	}
+	list("Cases that differ (to explore; p is adjusted for their number)", flips)
+	if c.WithoutSessions != nil {
+		line("  where their sessions part is not known: only outcomes are kept of %s",
+			strings.Join(c.WithoutSessions, " and "))
+	}
+	for _, l := range c.Lists() {
+		list(l.Title, l.Lines)
+	}
+}
+
+// List is a list for people.
+type List struct {
+	Title string
+	Lines []string
+}
+
+// Lists returns what there is to explore beside the cases that differ, and which cases say less than others. Some are
+// empty.
+func (c *Comparison) Lists() []List {
+	var evaluators, used, others []string
 	for _, e := range c.Evaluators {
 		evaluators = append(evaluators, fmt.Sprintf("%s: %s %% → %s %%, p %s", e.Name, percent(e.Base),
 			percent(e.Head), likely(e.P)))
@@ -141,15 +174,12 @@ func (c *Comparison) lists(line func(string, ...any)) {
 	for _, o := range c.Incomparable {
 		others = append(others, o.Case+": "+because(o.Why))
 	}
-	list("Cases that differ (to explore; p is adjusted for their number)", flips)
-	if c.WithoutSessions != nil {
-		line("  where their sessions part is not known: only outcomes are kept of %s",
-			strings.Join(c.WithoutSessions, " and "))
+	return []List{
+		{"Evaluators (to explore)", evaluators},
+		{"Skills and tools (to explore)", used},
+		{"Cases that pass now and then", slices.Clone(c.Flaky)},
+		{"Cases that cannot be compared", others},
 	}
-	list("Evaluators (to explore)", evaluators)
-	list("Skills and tools (to explore)", used)
-	list("Cases that pass now and then", slices.Clone(c.Flaky))
-	list("Cases that cannot be compared", others)
 }
 
 // because says why a case cannot be compared.

@@ -15,13 +15,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/mcpname"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/toolname"
 	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
-
-// ActivationType is the type of the evaluator that the keys `fires` and `silent` of a case are short for.
-const ActivationType = "activation"
 
 // activationOf returns the evaluator of a case at n that says in its keys `fires` and `silent` what is used, and what
 // is not; none without them.
@@ -37,7 +35,7 @@ func activationOf(n *doc.Node) []Evaluator {
 	}
 	d, err := doc.Of(struct {
 		Type string `yaml:"type"`
-	}{ActivationType})
+	}{result.ActivationType})
 	if err != nil {
 		panic(err) // a text is always a document
 	}

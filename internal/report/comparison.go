@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"html"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -136,52 +137,121 @@ func comparisonHTML(all []*compare.Comparison, gate compare.Gate) ([]byte, error
 	return b.Bytes(), nil
 }
 
+// maxListed is how many lines of a list the page has.
+const maxListed = 200
+
 func comparisonPart(b *bytes.Buffer, c *compare.Comparison, gate compare.Gate) {
 	text := func(s string) string { return html.EscapeString(visible(s)) }
+	list := func(lines []string) {
+		b.WriteString("<ul>\n")
+		for _, l := range lines[:min(len(lines), maxListed)] {
+			fmt.Fprintf(b, "<li>%s</li>\n", text(strings.Join(strings.Fields(l), " ")))
+		}
+		if more := len(lines) - maxListed; more > 0 {
+			fmt.Fprintf(b, "<li>and %d more</li>\n", more)
+		}
+		b.WriteString("</ul>\n")
+	}
 	fmt.Fprintf(b, "<section>\n<h1 class=\"gate-%d\">%s</h1>\n", looks(c, gate), text(c.Headline()))
 	for _, why := range c.Why {
 		fmt.Fprintf(b, "<p class=\"why\">%s</p>\n", text(why))
 	}
 	b.WriteString("<div class=\"arms\">\n")
 	for _, arm := range arms(c) {
-		fmt.Fprintf(b, "<div><h2>%s</h2><p class=\"name\">%s</p><p>%s, %d trials</p></div>\n", arm.role,
-			text(arm.Name), text(arm.rate()), arm.Trials)
+		fmt.Fprintf(b, "<div><h2>%s</h2><p class=\"name\">%s</p><p>%s</p></div>\n", arm.role,
+			linked(arm.Page, "", text(arm.Name)),
+			text(fmt.Sprintf("%s, %s%s", arm.rate(), plural(arm.Trials, "trial"), arm.Used())))
 	}
 	b.WriteString("</div>\n")
+	if known := c.Known(); known != nil {
+		list(known)
+	}
 	if c.Pairs > 0 && c.Verdict != compare.Invalid {
-		b.WriteString("<table>\n<thead><tr><th>case</th><th>base</th><th>head</th>" +
-			"<th>difference, with its interval</th></tr></thead>\n<tbody>\n")
-		forest(b, string(c.Verdict), "all cases", c.Base.Rate, c.Head.Rate, c.Delta, c.Interval, "")
-		rows := append(c.Flips[:len(c.Flips):len(c.Flips)], c.Same...)
-		for _, f := range rows[:min(len(rows), maxForest)] {
-			i, note := stats.ScoreInterval([]stats.Pair{f.Counts}, 1-c.Alpha), ""
-			if f.PartsAt != nil {
-				note = text(strings.ReplaceAll(strings.TrimLeft(f.PartsAt.Text(), ";\n "), "\n    ", "\n"))
-			}
-			forest(b, "one", text(f.Case), f.Base, f.Head, f.Head-f.Base,
-				compare.Range{compare.Number(i.Low), compare.Number(i.High)}, note)
-		}
-		b.WriteString("</tbody>\n</table>\n")
-		if left := len(rows) - maxForest; left > 0 {
-			fmt.Fprintf(b, "<p>%d cases more.</p>\n", left)
+		comparisonCases(b, c, text)
+	}
+	for _, l := range c.Lists() {
+		if len(l.Lines) > 0 {
+			fmt.Fprintf(b, "<h2>%s</h2>\n", text(l.Title))
+			list(l.Lines)
 		}
 	}
 	fmt.Fprintf(b, "<details><summary>What the command prints</summary><pre>%s</pre></details>\n</section>\n",
 		text(c.Text()))
 }
 
-// forest writes the line of a case. Its name and note are HTML.
-func forest(b *bytes.Buffer, class, name string, base, head, delta compare.Number, i compare.Range, note string) {
-	x := func(v compare.Number) string { return fmt.Sprintf("%.1f", 100+98*v) }
-	if delta != delta || i[0] != i[0] { // unknown
-		fmt.Fprintf(b, "<tr><td>%s</td><td colspan=\"3\">%s</td></tr>\n", name, unknown)
+// comparisonCases writes the table of cases, each with its difference. Text escapes what came from outside.
+func comparisonCases(b *bytes.Buffer, c *compare.Comparison, text func(string) string) {
+	b.WriteString("<table>\n<thead><tr><th>case</th><th>base</th><th>head</th><th class=\"plot\">" +
+		"difference in points, with its interval<span class=\"scale\"><span>−100</span><span>0</span>" +
+		"<span>+100</span></span></th></tr></thead>\n<tbody>\n")
+	all := forestRow{
+		class: string(c.Verdict), name: "all cases", base: wholePercent(c.Base.Rate), head: wholePercent(c.Head.Rate),
+		delta: c.Delta, interval: c.Interval,
+	}
+	all.write(b)
+	rows := append(c.Flips[:len(c.Flips):len(c.Flips)], c.Same...)
+	for _, f := range rows[:min(len(rows), maxForest)] {
+		i := stats.ScoreInterval([]stats.Pair{f.Counts}, 1-c.Alpha)
+		row := forestRow{
+			class: "one", name: text(f.Case), delta: f.Head - f.Base,
+			interval: compare.Range{compare.Number(i.Low), compare.Number(i.High)},
+		}
+		base, head := 1, 1
+		if at := f.PartsAt; at != nil {
+			base, head = at.BaseTrial, at.HeadTrial
+			lines := strings.ReplaceAll(strings.TrimLeft(at.Text(), ";\n "), "\n    ", "\n")
+			first, rest, _ := strings.Cut(lines, "\n")
+			row.note = fmt.Sprintf("<p>%s</p>", text(first))
+			if rest != "" {
+				row.note = fmt.Sprintf("<details><summary>%s</summary><pre>%s</pre></details>", text(first), text(rest))
+			}
+		}
+		row.base = linked(c.Base.Page, casePage(f.Case, base), wholePercent(f.Base))
+		row.head = linked(c.Head.Page, casePage(f.Case, head), wholePercent(f.Head))
+		row.write(b)
+	}
+	b.WriteString("</tbody>\n</table>\n")
+	if left := len(rows) - maxForest; left > 0 {
+		fmt.Fprintf(b, "<p>%s more.</p>\n", plural(left, "case"))
+	}
+}
+
+func wholePercent(rate compare.Number) string { return fmt.Sprintf("%.0f %%", 100*rate) }
+
+// casePage is the address within a run's page of a case, with a trial of each variant side by side.
+func casePage(id string, trial int) string {
+	_, id, _ = strings.Cut(id, "/")
+	return fmt.Sprintf("#compare=%s&trial=%d", url.QueryEscape(id), max(1, trial))
+}
+
+// linked returns HTML as a link to a place in a page, or as it is if there is no page.
+func linked(page, place, content string) string {
+	if page == "" {
+		return content
+	}
+	address := url.URL{Path: page}
+	return fmt.Sprintf("<a href=\"%s\">%s</a>", html.EscapeString(address.String()+place), content)
+}
+
+// forestRow is the line of a case. Its texts are HTML.
+type forestRow struct {
+	class, name, base, head, note string
+	delta                         compare.Number
+	interval                      compare.Range
+}
+
+func (r forestRow) write(b *bytes.Buffer) {
+	if r.delta != r.delta || r.interval[0] != r.interval[0] { // unknown
+		fmt.Fprintf(b, "<tr><td>%s</td><td colspan=\"3\">%s</td></tr>\n", r.name, unknown)
 		return
 	}
-	fmt.Fprintf(b, "<tr class=\"%s\"><td>%s</td><td>%.0f %%</td><td>%.0f %%</td><td><svg viewBox=\"0 0 200 16\" "+
-		"role=\"img\" aria-label=\"%+.1f points, %+.1f to %+.1f\"><path class=\"zero\" d=\"M100 0V16\"/>"+
-		"<path d=\"M%s 8H%s\"/><circle cx=\"%s\" cy=\"8\" r=\"4\"/></svg></td></tr>\n", class, name, 100*base,
-		100*head, 100*delta, 100*i[0], 100*i[1], x(i[0]), x(i[1]), x(delta))
-	if note != "" {
-		fmt.Fprintf(b, "<tr class=\"note\"><td colspan=\"4\"><pre>%s</pre></td></tr>\n", note)
+	x := func(v compare.Number) string { return fmt.Sprintf("%.1f%%", 50+50*v) }
+	fmt.Fprintf(b, "<tr class=\"%s\"><td>%s</td><td data-arm=\"base\">%s</td><td data-arm=\"head\">%s</td>"+
+		"<td class=\"plot\"><span>%+.1f [%+.1f to %+.1f]</span><svg height=\"16\" aria-hidden=\"true\">"+
+		"<line x1=\"%s\" y1=\"8\" x2=\"%s\" y2=\"8\"/><circle cx=\"%s\" cy=\"8\" r=\"4\"/></svg></td></tr>\n",
+		r.class, r.name, r.base, r.head, 100*r.delta, 100*r.interval[0], 100*r.interval[1], x(r.interval[0]),
+		x(r.interval[1]), x(r.delta))
+	if r.note != "" {
+		fmt.Fprintf(b, "<tr class=\"note\"><td colspan=\"4\">%s</td></tr>\n", r.note)
 	}
 }

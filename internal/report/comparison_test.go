@@ -22,9 +22,10 @@ func compared(name string, cases ...string) compare.Arm {
 	for i, trials := range cases {
 		c := compare.Case{ID: fmt.Sprintf("shop/<c%d>|`x`", i+1)}
 		for _, letter := range trials {
-			c.Trials = append(c.Trials, compare.Trial{Outcome: map[rune]result.Outcome{
-				'p': result.Pass, 'f': result.Fail, 'e': result.Error,
-			}[letter]})
+			c.Trials = append(c.Trials, compare.Trial{
+				Outcome:     map[rune]result.Outcome{'p': result.Pass, 'f': result.Fail, 'e': result.Error}[letter],
+				Activations: []result.Activation{{Name: "p<d>f", Wanted: i < 3, Fired: new(letter == 'p')}},
+			})
 		}
 		a.Cases = append(a.Cases, c)
 	}
@@ -40,6 +41,7 @@ func TestComparisonFormats(t *testing.T) {
 		{Base: base, Head: compared("latest:a", "ppppp", "ppppf", "ppppp", "ppppp", "fffff", "ppppp")},
 		{Base: base, Head: compared("latest:down", "eeeee", "eeeee", "ppppp", "ppppp", "ppppp", "ppppp")},
 	})
+	all[0].Head.Page, all[1].Base.Page, all[1].Head.Page = `runs/a "b"/report.html`, "report.html", "../x:y/report.html"
 	require.Equal(t, []int{1, 4, 3}, []int{
 		looks(all[0], compare.GateNone), looks(all[1], compare.GateWorse), looks(all[2], compare.GateNone),
 	}, "what passes a gate without being good is not green")

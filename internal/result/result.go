@@ -57,6 +57,9 @@ type Evaluation struct {
 	Activations []Activation `json:"activations,omitempty"`
 }
 
+// ActivationType is the type of the evaluator that judges which skills and tools an agent used.
+const ActivationType = "activation"
+
 // Activation says of a skill or a tool whether an agent used it.
 type Activation struct {
 	Name string `json:"name"`
@@ -202,14 +205,15 @@ func (u Unit) Telling() bool {
 	return !u.Replayed && (u.Outcome == Pass || u.Outcome == Fail || u.Outcome == Completed)
 }
 
-// NotAsked returns how many evaluators were skipped although the agent ran: no model may be asked, say.
+// NotAsked returns how many evaluators were skipped although the agent ran: no model may be asked, say. That a variant
+// does not have what an evaluator looks for is no such reason.
 func (u Unit) NotAsked() int {
 	if u.Metrics == nil {
 		return 0
 	}
 	n := 0
 	for _, e := range u.Evaluations {
-		if e.Outcome == Skip {
+		if e.Outcome == Skip && e.Type != ActivationType {
 			n++
 		}
 	}

@@ -17,8 +17,7 @@ import (
 // All returns the kinds by their type in a playbook. Each kind decodes to an evaluator.Evaluator.
 func All() plan.Kinds {
 	return plan.Kinds{
-		plan.ActivationType: activation.Kind(),
-
+		"activation":      activation.Kind(),
 		"code_judge":      codejudge.Kind(),
 		"command":         command.Kind(),
 		"composite":       composite.Kind(),
