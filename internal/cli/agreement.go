@@ -97,7 +97,9 @@ func (a *App) keepAgreements(rootFlag string, m rundir.Manifest, report *agreeme
 	if err != nil {
 		return "", err
 	}
-	kept := judgment.Agreements{Version: 1, Run: m.RunID, Judges: make(map[string]judgment.Agreement)}
+	kept := judgment.Agreements{
+		Version: 1, Playbook: m.Playbook.Path, Run: m.RunID, Judges: make(map[string]judgment.Agreement),
+	}
 	for _, c := range m.Cases {
 		kept.Files = c.Digests["judging files"]
 	}
@@ -114,7 +116,7 @@ func (a *App) keepAgreements(rootFlag string, m rundir.Manifest, report *agreeme
 			"playbook judged in the run %s", m.RunID)
 	}
 	path := filepath.Join(root, judgment.AgreementsPath(m.Name))
-	return path, kept.Write(disk.Tree(root), path, a.secrets)
+	return path, kept.Write(disk.Tree(root), path, a.shown(path), a.secrets)
 }
 
 // figure returns a figure as people read it, nil if it is not known.

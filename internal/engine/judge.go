@@ -99,7 +99,7 @@ func (r *Runner) agrees(e plan.Evaluator, v evaluator.Verdict) error {
 // readAgreements returns what says of an evaluator that people agree with it as they must.
 func (r *Runner) readAgreements() (func(plan.Evaluator) error, error) {
 	name := judgment.AgreementsPath(r.pb.Name)
-	kept, err := judgment.ReadAgreements(filepath.Join(r.cfg.Root, name), filepath.ToSlash(name))
+	kept, err := judgment.ReadAgreements(filepath.Join(r.cfg.Root, name), filepath.ToSlash(name), r.pb.File)
 	if err != nil {
 		return nil, err
 	}

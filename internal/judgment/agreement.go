@@ -16,6 +16,8 @@ import (
 // it; nothing but `sdd-eval agreement --keep` writes it.
 type Agreements struct {
 	Version int `json:"agreements"` // 1
+	// Playbook is the path of the playbook, as [rundir.Playbook] has it: another may have the same name.
+	Playbook string `json:"playbook"`
 	// Run is the run that people labelled.
 	Run string `json:"run"`
 	// Files is a digest of the files that judge: prompts, scripts, goldens.
@@ -47,8 +49,11 @@ func AgreementsPath(playbook string) string {
 	return filepath.Join("baselines", playbook+".agreement.json")
 }
 
-// Write keeps the agreements, masked, at a path of the tree.
-func (a *Agreements) Write(tree disk.Tree, path string, mask *secret.Set) error {
+// Write keeps the agreements, masked, at a path of the tree, where those of another playbook stay. Errors call it name.
+func (a *Agreements) Write(tree disk.Tree, path, name string, mask *secret.Set) error {
+	if was, err := readAgreements(path, name); err == nil && was.Playbook != a.Playbook {
+		return was.another(name, a.Playbook)
+	}
 	data, err := jsonvalue.MarshalIndent(a, "", "  ")
 	if err != nil {
 		return err
@@ -59,8 +64,22 @@ func (a *Agreements) Write(tree disk.Tree, path string, mask *secret.Set) error 
 	return tree.Replace(path, mask.JSON(append(data, '\n')), 0o644)
 }
 
-// ReadAgreements reads agreements; none at all are an error that says how to get some.
-func ReadAgreements(path, name string) (*Agreements, error) {
+// another is the error for agreements that are not those of a playbook.
+func (a *Agreements) another(name, playbook string) error {
+	return fmt.Errorf("%s is of the playbook %s, which has the same name as %s: give one of them another `name`, or "+
+		"remove the file", name, a.Playbook, playbook)
+}
+
+// ReadAgreements reads the agreements of a playbook; none at all are an error that says how to get some.
+func ReadAgreements(path, name, playbook string) (*Agreements, error) {
+	a, err := readAgreements(path, name)
+	if err == nil && a.Playbook != playbook {
+		err = a.another(name, playbook)
+	}
+	return a, err
+}
+
+func readAgreements(path, name string) (*Agreements, error) {
 	data, err := disk.ReadRegular(path, maxAgreements)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, advised(fmt.Errorf("nobody has compared this judge with people: there is no %s", name))

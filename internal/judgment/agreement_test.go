@@ -74,14 +74,15 @@ func TestAgreementsCheck(t *testing.T) {
 func TestAgreementsFile(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, AgreementsPath("demo"))
-	_, err := ReadAgreements(path, "baselines/demo.agreement.json")
+	_, err := ReadAgreements(path, "baselines/demo.agreement.json", "demo.yaml")
 	require.EqualError(t, err, "nobody has compared this judge with people: there is no baselines/demo.agreement.json")
 	kappa := .5
 	a := &Agreements{
-		Version: 1, Run: "r", Files: "f", Judges: map[string]Agreement{"rubric": {"d", 3, &kappa, nil, nil}},
+		Version: 1, Playbook: "demo.yaml", Run: "r", Files: "f",
+		Judges: map[string]Agreement{"rubric": {"d", 3, &kappa, nil, nil}},
 	}
-	require.NoError(t, a.Write(disk.Tree(root), path, new(secret.Set)))
-	again, err := ReadAgreements(path, "x")
+	require.NoError(t, a.Write(disk.Tree(root), path, "x", new(secret.Set)))
+	again, err := ReadAgreements(path, "x", "demo.yaml")
 	require.NoError(t, err)
 	require.Equal(t, a, again)
 	for text, want := range map[string]string{
@@ -90,7 +91,7 @@ func TestAgreementsFile(t *testing.T) {
 		`{"agreements": 1`:              "x:1: the text is incomplete: unexpected EOF",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		_, err := ReadAgreements(path, "x")
+		_, err := ReadAgreements(path, "x", "demo.yaml")
 		require.EqualError(t, err, want)
 	}
 }

@@ -299,48 +299,49 @@ func (p *parser) units(at value, s *Scores, m rundir.Manifest) {
 }
 
 func (p *parser) label(at value) (l Label) {
-	said := false
-	ok := p.members(at, at.key+".", func(at value, key string) {
-		switch key {
-		case "solved":
-			said = true
-			if err := json.Unmarshal(at.raw, &l.Solved); err != nil || string(at.raw) == "null" {
-				p.fail(at, "%s is not true or false", at.raw[:min(len(at.raw), 40)])
-			}
-		case "notes":
-			l.Notes, _ = p.text(at, maxNotes)
-		default:
-			p.fail(at, "unknown key; available: solved, notes")
+	l.Notes = p.opinion(at, "solved", func(raw json.RawMessage) string {
+		if err := json.Unmarshal(raw, &l.Solved); err != nil || string(raw) == "null" {
+			return "is not true or false"
 		}
+		return ""
 	})
-	if ok && !said {
-		p.fail(at, "solved is missing")
-	}
 	return l
 }
 
-func (p *parser) rating(at value) Rating {
-	var rating Rating
-	scored := false
+func (p *parser) rating(at value) (r Rating) {
+	r.Notes = p.opinion(at, "score", func(raw json.RawMessage) string {
+		if err := json.Unmarshal(raw, &r.Score); err != nil || string(raw) == "null" {
+			return "is not a number from 0 to 10"
+		}
+		if !inRange(r.Score) {
+			return "is outside 0..10"
+		}
+		return ""
+	})
+	return r
+}
+
+// opinion reads an object that must have a key, for which read says what is wrong with its value, and may have notes,
+// which it returns.
+func (p *parser) opinion(at value, needed string, read func(json.RawMessage) string) (notes string) {
+	given := false
 	ok := p.members(at, at.key+".", func(at value, key string) {
 		switch key {
-		case "score":
-			scored = true
-			if err := json.Unmarshal(at.raw, &rating.Score); err != nil || string(at.raw) == "null" {
-				p.fail(at, "%s is not a number from 0 to 10", at.raw[:min(len(at.raw), 40)])
-			} else if !inRange(rating.Score) {
-				p.fail(at, "%s is outside 0..10", at.raw)
+		case needed:
+			given = true
+			if wrong := read(at.raw); wrong != "" {
+				p.fail(at, "%s %s", at.raw[:min(len(at.raw), 40)], wrong)
 			}
 		case "notes":
-			rating.Notes, _ = p.text(at, maxNotes)
+			notes, _ = p.text(at, maxNotes)
 		default:
-			p.fail(at, "unknown key; available: score, notes")
+			p.fail(at, "unknown key; available: %s, notes", needed)
 		}
 	})
-	if ok && !scored {
-		p.fail(at, "score is missing")
+	if ok && !given {
+		p.fail(at, "%s is missing", needed)
 	}
-	return rating
+	return notes
 }
 
 // parser reads JSON with positions and collects errors.
