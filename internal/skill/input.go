@@ -185,19 +185,28 @@ func (r *reader) ofSkill(in Input, n *doc.Node, where string) {
 			rel, below = from, true
 		}
 		_, installed := r.Installed.Files[rel]
+		installed = installed && below
 		switch {
-		case below && installed && rel != plan.SkillFile:
-			part = from
-		case below && installed, (!in.Dir || path.Base(f) == plan.SkillFile) && r.isSkill(from):
-			what := from + " is the skill: who works without the skill gets it, too, so that no difference can be told"
+		case installed && r.isPart(rel), (!in.Dir || path.Base(f) == plan.SkillFile) && r.isSkill(from):
+			what := from + " is of the skill: who works without the skill gets it, too, and no difference can be told"
 			r.add(Warning, "skill-as-file", n.Position(), where, what, "give the case another file")
 			return
+		case installed:
+			part = from
 		}
 	}
 	if part != "" {
 		what := part + " is installed with the skill, and who works without the skill gets it, too"
 		r.add(Note, "skill-as-file", n.Position(), where, what, "")
 	}
+}
+
+// isPart reports whether an installed file is what agents are to read or run: the SKILL.md, what that names, and what
+// is in the directories that skills have for this.
+func (r *reader) isPart(file string) bool {
+	text := string(r.Installed.Files[plan.SkillFile].Data)
+	return file == plan.SkillFile || strings.HasPrefix(file, "references/") || strings.HasPrefix(file, "scripts/") ||
+		strings.Contains(text, file)
 }
 
 // isSkill reports whether a file holds what the SKILL.md of the skill does.

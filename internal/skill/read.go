@@ -184,8 +184,8 @@ var slashCommand = lazyregexp.New(`^\s*/[a-zA-Z][\w:-]*(\s|$)`)
 
 func (r *reader) readCase(n *doc.Node) Case {
 	c := Case{Position: n.Position(), Prompt: n.Get("prompt").Text(), Expected: n.Get("expected_output").Text()}
-	c.ID, c.Given = r.identify("eval", n, n.Get("id"), c.Prompt)
 	before := len(r.Findings)
+	c.ID, c.Given = r.identify("eval", n, n.Get("id"), c.Prompt)
 	r.duplicate(c.ID, n)
 	for _, key := range []string{"name", "eval_name"} {
 		if c.Name == "" {
@@ -237,7 +237,7 @@ func (r *reader) identify(word string, n, id *doc.Node, prompt string) (unit, gi
 		given = strings.TrimSpace(id.Text())
 	case doc.Invalid, doc.Null:
 	default:
-		r.bad(id, r.Evals, "an id must be a string or a number, not %s", id.Kind())
+		r.bad(id, "", "an id must be a string or a number, not %s", id.Kind())
 	}
 	if legalID.MatchString(given) {
 		return word + "-" + given, given
