@@ -25,6 +25,8 @@ type arm struct {
 	skills []string // their places in the workspace
 	// sources are the files that it is read from, absolute.
 	sources []string
+	// from has the source of each file that is not written in the playbook, by path.
+	from map[string]string
 	// instructions are appended to the file at the path to; nil: there are none.
 	to           string
 	instructions []byte
@@ -49,22 +51,62 @@ func (r *Runner) armOf(ctx context.Context, v plan.Variant) (*arm, error) {
 }
 
 func (r *Runner) loadArm(ctx context.Context, v plan.Variant) (*arm, error) {
+	return layer{r.pb, r.besidePlaybook, r.ours()}.arm(ctx, v)
+}
+
+// LaidFile is a file that a variant lays over workspaces. Source is the absolute path of what it is read from; empty:
+// it is written in the playbook.
+type LaidFile struct {
+	Path, Source string
+	Data         []byte
+}
+
+// LaidFiles returns what a variant lays over workspaces, sorted by path; instructions are a file of their own. Beside
+// and ours are as in [LoadTemplate].
+func LaidFiles(
+	ctx context.Context, pb *plan.Playbook, v plan.Variant, beside func(string) string, ours []string,
+) ([]LaidFile, error) {
+	a, err := layer{pb, beside, ours}.arm(ctx, v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: variant %s: %w", v.Position, v.ID, err)
+	}
+	var all []LaidFile
+	for _, p := range slices.Sorted(maps.Keys(a.files)) {
+		all = append(all, LaidFile{p, a.from[p], a.files[p].Data})
+	}
+	if a.instructions != nil {
+		all = append(all, LaidFile{a.to, beside(v.Overlay.Instructions), a.instructions})
+	}
+	return all, nil
+}
+
+// layer reads what variants of a playbook lay over workspaces. Beside and ours are as in [LoadTemplate].
+type layer struct {
+	pb     *plan.Playbook
+	beside func(string) string
+	ours   []string
+}
+
+func (r layer) arm(ctx context.Context, v plan.Variant) (*arm, error) {
 	profile, _ := agent.Lookup(v.Agent.Kind)
-	a := &arm{files: make(map[string]workspace.Seed), to: profile.Instructions}
+	a := &arm{files: make(map[string]workspace.Seed), from: make(map[string]string), to: profile.Instructions}
 	for _, add := range v.Overlay.Workspace.Add {
-		if err := a.add(ctx, r.besidePlaybook(add.From), add.To); err != nil {
+		if err := a.add(ctx, r.beside(add.From), add.To); err != nil {
 			return nil, fmt.Errorf("workspace.add: %s: %w", add.From, err)
 		}
 	}
 	maps.Copy(a.files, workspace.Seeds(v.Overlay.Files))
+	for p := range v.Overlay.Files {
+		delete(a.from, p)
+	}
 	for _, dir := range v.Overlay.Skills {
-		if err := r.install(ctx, a, r.besidePlaybook(dir), profile); err != nil {
+		if err := r.install(ctx, a, r.beside(dir), profile); err != nil {
 			return nil, fmt.Errorf("skills: %s: %w", dir, err)
 		}
 	}
 	if file := v.Overlay.Instructions; file != "" {
 		var err error
-		if a.instructions, err = disk.ReadRegular(r.besidePlaybook(file), workspace.MaxSeeds); err != nil {
+		if a.instructions, err = disk.ReadRegular(r.beside(file), workspace.MaxSeeds); err != nil {
 			return nil, fmt.Errorf("instructions: %w", err)
 		}
 	}
@@ -88,6 +130,7 @@ func (a *arm) add(ctx context.Context, from, to string) error {
 	}
 	data, err := disk.ReadRegular(from, workspace.MaxSeeds)
 	a.sources = append(a.sources, from)
+	a.from[cmp.Or(to, info.Name())] = from
 	a.files[cmp.Or(to, info.Name())] = workspace.Seed{Data: data, Exec: info.Mode()&0o100 != 0}
 	return err
 }
@@ -95,15 +138,16 @@ func (a *arm) add(ctx context.Context, from, to string) error {
 // lay lays the files of a directory over another one of the workspace.
 func (a *arm) lay(files map[string]workspace.Seed, from, to string) {
 	for p, f := range files {
-		a.files[path.Join(to, p)] = f
-		a.sources = append(a.sources, filepath.Join(from, filepath.FromSlash(p)))
+		to, from := path.Join(to, p), filepath.Join(from, filepath.FromSlash(p))
+		a.files[to], a.from[to] = f, from
+		a.sources = append(a.sources, from)
 	}
 }
 
 // install puts a skill where the agent looks for it: see [skill.Install].
-func (r *Runner) install(ctx context.Context, a *arm, dir string, profile agent.Profile) error {
+func (r layer) install(ctx context.Context, a *arm, dir string, profile agent.Profile) error {
 	src := workspace.Source{Dir: dir, Hide: otherPlaybook}
-	exclude(&src, slices.Concat(r.ours(), []string{r.besidePlaybook(filepath.Base(r.pb.File))}, r.pb.Files))
+	exclude(&src, slices.Concat(r.ours, []string{r.beside(filepath.Base(r.pb.File))}, r.pb.Files))
 	t, err := skill.Install(ctx, src)
 	if err != nil {
 		return err

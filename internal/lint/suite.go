@@ -101,6 +101,9 @@ func load(ctx context.Context, p *plan.Playbook, cfg Config) (*suite, error) {
 	if err := s.loadStyles(planned); err != nil {
 		return nil, err
 	}
+	if err := s.loadLaid(ctx, planned); err != nil {
+		return nil, err
+	}
 	s.judges = judgeFiles(s)
 	for i := range s.cases {
 		s.cases[i].answers = answersOf(&s.cases[i], s)
@@ -264,6 +267,34 @@ func (s *suite) loadStyles(planned *plan.Plan) error {
 	return nil
 }
 
+// loadLaid reads what variants lay over workspaces. A rule finds what one of them has, once.
+func (s *suite) loadLaid(ctx context.Context, planned *plan.Plan) error {
+	seen := make(map[string]bool)
+	for _, u := range planned.Units {
+		if seen[u.Variant.ID] || !u.Variant.LaysFiles() || !prepares(u) {
+			continue
+		}
+		seen[u.Variant.ID] = true
+		laid, err := engine.LaidFiles(ctx, s.p, u.Variant, s.besidePlaybook, s.cfg.Ours)
+		if err != nil {
+			return err
+		}
+		for _, l := range laid {
+			f := file{path: l.Path, data: l.Data, at: u.Variant.Position, digest: digestOf(l.Data), source: l.Source}
+			if f.source != "" {
+				f.at = doc.Position{File: s.shownPath(f.source), Line: 1}
+			}
+			if len(l.Data) > maxFile || bytes.IndexByte(l.Data[:min(len(l.Data), 8<<10)], 0) >= 0 {
+				f.data = nil
+			}
+			if !slices.ContainsFunc(s.files, func(g file) bool { return g.path == f.path && g.digest == f.digest }) {
+				s.files = append(s.files, f)
+			}
+		}
+	}
+	return nil
+}
+
 // styleDir returns the directory of one of the playbook's own styles, empty for others.
 func (s *suite) styleDir(name string) string {
 	for _, own := range s.p.Styles {
@@ -325,7 +356,7 @@ func (s *suite) tells(f file, a answer) []int {
 	if f.source == "" {
 		return a.told(f.path, string(f.data))
 	}
-	key := telling{f.path, a.text, a.target, "", a.prose}
+	key := telling{f.path + "\x00" + f.source, a.text, a.target, "", a.prose}
 	if a.pattern != nil {
 		key.pattern = a.pattern.String()
 	}
