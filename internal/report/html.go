@@ -47,6 +47,7 @@ type index struct {
 	Rule     string         `json:"rule"`
 	Notes    []string       `json:"notes"`
 	Variants []Variant      `json:"variants"`
+	Axes     []Axis         `json:"axes,omitempty"`
 	Cases    []indexCase    `json:"cases"`
 	Task     *Case          `json:"task,omitempty"` // of a run with one case
 	Results  []indexResult  `json:"results"`
@@ -160,7 +161,7 @@ func pageText(names ...string) (string, error) {
 func (rep *Report) index() index {
 	x := index{
 		Run: rep.Run, Outcome: rep.Outcome, Headline: rep.Headline, Rule: trialRule(rep.Run), Notes: rep.Notes,
-		Variants: rep.Variants, Jobs: rep.Jobs,
+		Variants: rep.Variants, Axes: rep.Axes, Jobs: rep.Jobs,
 		Cases: make([]indexCase, len(rep.Cases)), Results: make([]indexResult, len(rep.Results)),
 		Units: make([]indexUnit, len(rep.Units)), Reasons: []string{},
 	}

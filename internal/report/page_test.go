@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // inPage opens the page, runs the body of an async function in it, and returns its value decoded into T. The function
@@ -127,7 +128,13 @@ func TestCase(t *testing.T) {
 		return append(events, event(1, trajectory.Message{Text: answer}), event(1, trajectory.Stop{}))
 	}
 	other := strings.Replace(sampleDiff, "40", "100", 1)
-	page := withRuns(t, sample(t, 3, 2, 2), map[string][]trajectory.Event{
+	s := sample(t, 3, 2, 2)
+	s.manifest.Cases[1].Title = "case-2"
+	s.manifest.Axes = []rundir.Axis{{Name: "skill", Values: []string{"with", "without"}}}
+	for i, value := range []string{"with", "without", "without"} {
+		s.manifest.Variants[i].Axes = map[string]string{"skill": value}
+	}
+	page := withRuns(t, s, map[string][]trajectory.Event{
 		"variant-1": run("**one**", "Read a", "Edit a", "Bash test"),
 		"variant-2": run("two", "Read a", "Read b", "Edit b", "Bash test"),
 		"variant-3": run("three", "Bash test"),
@@ -138,6 +145,8 @@ func TestCase(t *testing.T) {
 			[...tr.children].map((td) => [...(td.querySelectorAll("summary > .tool, summary > code, .plus"))]
 				.map((n) => n.textContent).join(" ") || td.textContent));
 		const all = { calls: rows("calls"), answers: rows("answers"), diffs: rows("diffs") };
+		all.title = [texts("#unit h1")];
+		all.axes = rows("axes").map((row) => row.slice(0, 3));
 		click("variant-2");
 		while (texts(".side thead th").length !== 4 * 3) await new Promise((done) => setTimeout(done, 10));
 		document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "k", bubbles: true }));
@@ -151,6 +160,12 @@ func TestCase(t *testing.T) {
 	require.Equal(t, [][]string{{"Last message", "one", "two", "three"}}, rows["answers"])
 	require.Equal(t, [][]string{{"order.json", "+1", "+1", "as variant-1"}}, rows["diffs"])
 	require.Equal(t, [][]string{{"#compare=case-1&trial=2"}}, rows["at"])
+	require.Equal(t, [][]string{{"case-2"}}, rows["title"], "a title that is the id is not shown beside it")
+	require.Equal(t, [][]string{{"skill", "with", "1"}, {"skill", "without", "2"}}, rows["axes"])
+	require.Equal(t, []string{"8 of 12 units"}, inPage[[]string](t, page, `
+		location.hash = "#variant=skill: without";
+		await new Promise((done) => setTimeout(done, 200));
+		return texts("#units [role=status]");`))
 }
 
 // TestAgentsMarkdown: it becomes elements that load nothing and lead nowhere.

@@ -44,7 +44,7 @@ function caseView(c, trial, columns, neighbours) {
   const task = columns.find((x) => x.detail.task)?.detail.task;
   main.replaceChildren(
     crumbs('case', neighbours),
-    h('div', { class: 'hero' }, h('h1', {}, c.id, c.title && h('span', { class: 'dim' }, ` ${c.title}`))),
+    h('div', { class: 'hero' }, h('h1', {}, c.id, titleOf(c))),
     h(
       'div',
       { class: 'chips' },

@@ -29,6 +29,9 @@ class UnitList {
     this.reasons = index.reasons;
     for (const u of this.units) u.reason = (u.reasons ?? []).map((k) => this.reasons[k]).join('; ');
     this.differing = differing(index);
+    this.arms = new Map(
+      (index.axes ?? []).flatMap(({ name, values }) => values.map((v) => [`${name}: ${v}`, armsWith(index, name, v)])),
+    );
     this.onchange = onchange;
     const titles = new Map(index.cases.map((c) => [c.id, c.title ?? '']));
     this.haystack = this.units.map((u) => `${u.id} ${titles.get(u.case)} ${why(u)}`.toLowerCase());
@@ -86,7 +89,7 @@ class UnitList {
       select(
         'variant',
         'Variant',
-        index.variants.map((v) => v.id),
+        [...this.arms.keys(), ...index.variants.map((v) => v.id)],
       ),
       select(
         'case',
@@ -154,7 +157,7 @@ class UnitList {
     const tests = {
       q: (u, i) => words.every((w) => this.haystack[i].includes(w)),
       outcome: (u) => u.outcome === filter.outcome,
-      variant: (u) => u.variant === filter.variant,
+      variant: (u) => u.variant === filter.variant || this.arms.get(filter.variant)?.has(u.variant),
       case: (u) => u.case === filter.case,
       differ: (u) => this.differing.has(u.case),
       reason: (u) => (u.reasons ?? []).some((k) => this.reasons[k] === filter.reason),

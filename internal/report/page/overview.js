@@ -6,6 +6,7 @@ function overview(index) {
     notes(index),
     task(index),
     variantTable(index),
+    axisTable(index),
     activation(index),
     charts(index),
     matrix(index),
@@ -62,6 +63,9 @@ function notes(index) {
     index.notes.map((n) => h('li', {}, n)),
   );
 }
+
+/** A case's title beside its id, unless it is the id. */
+const titleOf = (c) => c.title && c.title !== c.id && h('span', { class: 'dim' }, ` ${c.title}`);
 
 function task(index) {
   const t = index.task;
@@ -173,6 +177,26 @@ function activation(index) {
 
 const bad = (n) => h('span', { class: 'failed' }, integer(n));
 
+/** The results of all variants that have the same value on an axis. */
+function axisTable(index) {
+  if (!index.axes) return null;
+  const rows = index.axes.flatMap((axis) =>
+    axis.values.map((value) => {
+      const counts = {};
+      const arms = armsWith(index, axis.name, value);
+      for (const r of index.results) if (arms.has(r.variant)) counts[r.outcome] = (counts[r.outcome] ?? 0) + 1;
+      const of = `${axis.name}: ${value}`;
+      return [axis.name, h('a', { href: hash({ variant: of }) }, value), integer(arms.size), tally(counts)];
+    }),
+  );
+  const columns = ['Axis', 'Value', 'Variants', 'Results'].map((label) => ({ label }));
+  return section('axes', 'By axis', table(columns, rows, { 'aria-label': 'Results by axis' }));
+}
+
+/** The ids of the variants that have a value on an axis. */
+const armsWith = (index, axis, value) =>
+  new Set(index.variants.filter((v) => v.axes?.[axis] === value).map((v) => v.id));
+
 const failed = (n) => [', ', h('span', { class: 'failed' }, `${integer(n)} failed`)];
 
 function files(f) {
@@ -215,7 +239,7 @@ function matrix(index) {
     table(
       columns,
       cases.map((c) => [
-        h('span', { title: c.title }, caseName(c), c.title && h('span', { class: 'dim' }, ` ${c.title}`)),
+        h('span', { title: c.title }, caseName(c), titleOf(c)),
         ...index.variants.map((v) => cell(c, v)),
       ]),
       { class: 'matrix', 'aria-label': 'Cases by variant' },
