@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -301,10 +302,8 @@ how long everything took and which sandbox confined the agent.`,
 }
 
 func (a *App) diffCassettes(one, two string) error {
-	for _, file := range []string{one, two} {
-		if file == "" {
-			return usageError("the file name is empty")
-		}
+	if slices.Contains([]string{one, two}, "") {
+		return usageError("the file name is empty")
 	}
 	differences, err := cassette.CompareFiles(a.path(one), a.path(two))
 	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
