@@ -58,11 +58,12 @@ func TestHostileFiles(t *testing.T) {
 			assert.NotRegexp(t, `(?m)\x1b|^(b|y)|^error: \W`, strings.Split(check(t, dir), "\ninstalls")[0])
 		}, "skill      a b\uFFFD[31m\n"},
 		{"many checks", func(t *testing.T, dir string) {
-			checks := strings.Repeat(`"a",`, 20_000) + `"b"`
+			var checks strings.Builder
+			checks.WriteString(strings.Repeat(`"a",`, 20_000) + `"b"`)
 			for i := range 600 {
-				checks += fmt.Sprintf(`,"%d"`, i)
+				fmt.Fprintf(&checks, `,"%d"`, i)
 			}
-			text := `[{"id": 1, "prompt": "p", "expectations": [` + checks + "]}]"
+			text := `[{"id": 1, "prompt": "p", "expectations": [` + checks.String() + "]}]"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/evals.json"), []byte(text), 0o600))
 		}, "there are more than 500 checks"},
 		{"many cases", func(t *testing.T, dir string) {
