@@ -40,7 +40,7 @@ func TestAxes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			variants := ""
+			var variants strings.Builder
 			for line := range strings.Lines(`
   claude: {agent: {kind: fake-acp}, prompt_prefix: Claude}
   codex: {agent: {kind: fake-acp}}
@@ -50,12 +50,12 @@ func TestAxes(t *testing.T) {
   large: {agent: {model: large}}
 `) {
 				if name, _, _ := strings.Cut(line, ":"); strings.Contains(tt.matrix, strings.TrimSpace(name)) {
-					variants += line
+					variants.WriteString(line)
 				}
 			}
 			p, err := plan.Parse("p.yaml", []byte(`
 task: {prompt: Do it.}
-variants:`+variants+`
+variants:`+variants.String()+`
 workflow:
   jobs:
     eval:
