@@ -193,7 +193,7 @@ func TestWaitsForATerminal(t *testing.T) {
 	gemini := standIn(t)
 	t.Run("tool", func(t *testing.T) {
 		waiting := listen(t)
-		cmd := offloader(t, "query", "--timeout", "1s", question)
+		cmd := offloader(t, "query", "--timeout", "3s", question)
 		cmd.Env = []string{"PATH=" + clitest.MinimalPath(t, gemini), "GEMINI_WAITS=" + waiting.Addr().String()}
 		cmd.ExitCode = exitTimeout
 		r := cmd.Run()
