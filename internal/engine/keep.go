@@ -178,7 +178,7 @@ func (a *attempt) sweep(ctx context.Context) error {
 		return err
 	}
 	look, kept := a.secrets.Sweep, ""
-	was := &searched{secrets: a.secrets.Len(), begun: a.starters.alone()}
+	was := &searched{secrets: a.secrets.Len(), begun: a.starters.alone(a.startsChildren(a.unit))}
 	also := new(secret.Look)
 	if a.site.ended == nil || a.site.live() { // else nobody asks for it
 		also.File = was.seen.Add

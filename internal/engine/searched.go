@@ -19,7 +19,7 @@ type searched struct {
 	secrets int  // how many it knew
 	keys    bool // there is what looks like a key
 	seen    workspace.Seen
-	begun   int // of the starters, if none but the unit was active; else 0
+	begun   int // of the starters, if none but the unit was active; else -1
 }
 
 // endures reports whether nothing changes a unit's workspace once it was searched: no evaluator starts anything there.
@@ -30,8 +30,8 @@ func (a *attempt) endures() bool {
 // starters remembers what starts children, and the kept workspaces that were searched.
 type starters struct {
 	mu            sync.Mutex
-	begun, active int // units and jobs that may start children
-	left          map[string]*searched
+	begun, active int                 // units and jobs that may start children
+	left          map[string]searched // without what was seen, which is much
 }
 
 // begin counts a unit or job that may start children, until end is called.
@@ -47,12 +47,12 @@ func (s *starters) begin() (end func()) {
 	}
 }
 
-// alone returns how many have begun, or 0 if another is active than the unit that asks.
-func (s *starters) alone() int {
+// alone returns how many have begun, or -1 if another is active than the unit that asks, which is one of them or not.
+func (s *starters) alone(starts bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.active != 1 {
-		return 0
+	if s.active > 1 || starts != (s.active == 1) {
+		return -1
 	}
 	return s.begun
 }
@@ -61,24 +61,32 @@ func (s *starters) alone() int {
 func (s *starters) leave(dir string, was *searched) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left == nil {
-		s.left = make(map[string]*searched)
+	if was == nil {
+		delete(s.left, dir)
+		return
 	}
-	s.left[dir] = was
+	if s.left == nil {
+		s.left = make(map[string]searched)
+	}
+	s.left[dir] = searched{secrets: was.secrets, begun: was.begun}
 }
 
 // unchanged returns the workspaces, as paths with slashes from a directory, that were searched for that many secrets
-// and that nothing can have changed since: children are confined to what they are given, or none were started. Where
-// supervision is weak, there may be children that nobody knows of.
+// and that nothing can have changed since: bubblewrap confines children to what they are given and lets none survive,
+// or none were started. What a command of the user's gives its children nobody knows, nor whether they survive it;
+// those that reach a socket may have others work for them; and where there are no supervisors some may survive.
 func (s *starters) unchanged(dir string, secrets int, held confine.Properties) map[string]bool {
-	confined := slices.Contains(held.Holds, confine.FilesWritten) && slices.Contains(held.Holds, confine.FileModes)
+	confined := held.Kind == confine.Bwrap
+	for _, p := range []confine.Property{confine.FilesWritten, confine.FileModes, confine.Sockets} {
+		confined = confined && slices.Contains(held.Holds, p)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := make(map[string]bool)
 	for path, was := range s.left {
-		none := runtime.GOOS == "linux" && was != nil && was.begun == s.begun
+		none := runtime.GOOS == "linux" && held.Kind != confine.Wrapper && was.begun == s.begun
 		rel, err := filepath.Rel(dir, path)
-		if err == nil && was != nil && was.secrets == secrets && (confined || none) {
+		if err == nil && was.secrets == secrets && (confined || none) {
 			known[filepath.ToSlash(rel)] = true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"testing"
 
@@ -67,10 +68,12 @@ func TestFailsBy(t *testing.T) {
 
 // TestStarters: a workspace is searched again when the run ends, unless nothing can have changed it.
 func TestStarters(t *testing.T) {
-	confined := confine.Properties{Holds: []confine.Property{confine.FilesWritten, confine.FileModes}}
-	modes := confine.Properties{Holds: []confine.Property{confine.FilesWritten}}
+	holds := []confine.Property{confine.FilesWritten, confine.FileModes, confine.Sockets}
+	info, err := os.Stat("turns_test.go")
+	require.NoError(t, err)
 	for _, tt := range []struct {
 		name                  string
+		replays               bool // the unit starts nothing
 		meanwhile, then       bool // another starts children beside the unit, after it
 		secrets               int  // known at the end; 1 when it was searched
 		forgotten             bool // another attempt began
@@ -79,6 +82,8 @@ func TestStarters(t *testing.T) {
 		{name: "alone", secrets: 1, unchanged: true, inConfined: true},
 		{name: "beside another", meanwhile: true, secrets: 1, inConfined: true},
 		{name: "before another", then: true, secrets: 1, inConfined: true},
+		{name: "a replay", replays: true, secrets: 1, unchanged: true, inConfined: true},
+		{name: "a replay beside another", replays: true, meanwhile: true, secrets: 1, inConfined: true},
 		{name: "for other secrets", secrets: 2},
 		{name: "in an attempt before", forgotten: true, secrets: 1},
 	} {
@@ -87,8 +92,16 @@ func TestStarters(t *testing.T) {
 			if tt.meanwhile {
 				defer s.begin()()
 			}
-			end := s.begin()
-			s.leave("/run/a/workspace", &searched{secrets: 1, begun: s.alone()})
+			end := func() {}
+			if !tt.replays {
+				end = s.begin()
+			}
+			was := searched{secrets: 1, begun: s.alone(!tt.replays)}
+			s.leave("/run/a/workspace", &was)
+			require.Equal(t, was, s.left["/run/a/workspace"])
+			was.seen.Add("a.txt", info, nil)
+			s.leave("/run/a/workspace", &was)
+			require.Zero(t, s.left["/run/a/workspace"].seen, "the names of all files are not kept until the run ends")
 			end()
 			if tt.then {
 				s.begin()()
@@ -102,11 +115,17 @@ func TestStarters(t *testing.T) {
 				}
 				return map[string]bool{}
 			}
-			if runtime.GOOS == "linux" { // elsewhere children may survive their supervision
-				require.Equal(t, want(tt.unchanged), s.unchanged("/run", tt.secrets, confine.Properties{}))
-				require.Equal(t, want(tt.unchanged), s.unchanged("/run", tt.secrets, modes))
+			linux := runtime.GOOS == "linux" // elsewhere children may survive their supervision
+			for held, is := range map[*confine.Properties]bool{
+				{Kind: confine.Bwrap, Holds: holds}:        tt.inConfined,
+				{Kind: confine.Bwrap, Holds: holds[:2]}:    tt.unchanged && linux,
+				{Kind: confine.None}:                       tt.unchanged && linux,
+				{Kind: confine.Landlock, Holds: holds[:1]}: tt.unchanged && linux,
+				{Kind: confine.Wrapper, Holds: holds}:      false, // it may give more than what it is tried with
+				{Kind: confine.Wrapper, Holds: nil}:        false,
+			} {
+				require.Equal(t, want(is), s.unchanged("/run", tt.secrets, *held), held)
 			}
-			require.Equal(t, want(tt.inConfined), s.unchanged("/run", tt.secrets, confined))
 		})
 	}
 }
