@@ -257,9 +257,17 @@ func (a *attempt) endSession(ctx context.Context) error {
 	if a.session == nil {
 		return nil
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.grace()/2)
+	limit := a.grace() / 2
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	return a.session.Close(end)
+	err := a.session.Close(end)
+	if err != nil && end.Err() != nil {
+		return fault.Advise(
+			fmt.Errorf("%w: ending the agent and reading what it left took longer than %v", err, limit),
+			fmt.Sprintf("if the agent leaves many files, write `cassette: {exclude: [...]}` in %s with globs of what "+
+				"no evaluator looks at", a.pb.File))
+	}
+	return err
 }
 
 // setRun puts the turns together.

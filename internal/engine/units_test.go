@@ -540,3 +540,14 @@ func imported(t *testing.T, runner *engine.Runner, u plan.Unit) {
 	c.Header.Fingerprints = now.OfImport()
 	require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(runner.CassettePath(u))), runner.CassettePath(u), c))
 }
+
+// TestSlowEnd: what took too long when a session ended, and what to do about it, is said.
+func TestSlowEnd(t *testing.T) {
+	t.Parallel()
+	runner, unit := newRunner(t, project(t, nil), wholePlaybook, engine.Record, unconfined,
+		func(c *engine.Config) { c.Grace = 2 })
+	u := runner.Unit(t.Context(), unit, io.Discard)
+	require.Equal(t, result.Error, u.Outcome)
+	require.Contains(t, u.Reason, ": ending the agent and reading what it left took longer than 1ns")
+	require.Contains(t, u.Next, "write `cassette: {exclude: [...]}` in bench.yaml")
+}
