@@ -168,16 +168,23 @@ func TestCompareFiles(t *testing.T) {
 		_, err := CompareFiles(a, filepath.Join(string(tree), "c.1.jsonl"))
 		require.ErrorAs(t, err, &missing)
 	})
-	t.Run("edited", func(t *testing.T) {
-		text := bytes.Replace(encoded(t, sample()), []byte("Fixed."), []byte("Broke."), 1)
-		edited := filepath.Join(string(tree), "d.1.jsonl")
-		require.NoError(t, os.WriteFile(edited, text, 0o644))
-		_, want := Read(edited)
-		var corrupt *CorruptError
-		require.ErrorAs(t, want, &corrupt)
-		_, err := CompareFiles(a, edited)
-		require.Equal(t, want, err)
-		_, err = CompareFiles(edited, a)
-		require.Equal(t, want, err)
-	})
+	whole := encoded(t, sample())
+	for name, text := range map[string][]byte{
+		"edited":              bytes.Replace(whole, []byte("Fixed."), []byte("Broke."), 1),
+		"without a last line": whole[:bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1],
+		"cut in a last line":  whole[:len(whole)-2],
+		"with another line":   append(bytes.Clone(whole), "{}\n"...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			damaged := filepath.Join(string(tree), "d.1.jsonl")
+			require.NoError(t, os.WriteFile(damaged, text, 0o644))
+			_, want := Read(damaged)
+			var corrupt *CorruptError
+			require.ErrorAs(t, want, &corrupt)
+			_, err := CompareFiles(a, damaged)
+			require.Equal(t, want, err)
+			_, err = CompareFiles(damaged, a)
+			require.Equal(t, want, err)
+		})
+	}
 }
