@@ -147,8 +147,8 @@ func (c Call) Mode(m ArgMode) Call {
 }
 
 // Where returns the call with an additional rule: holds must return true. It is called with calls that are otherwise as
-// expected, possibly more than once with each. If it panics, matching returns an error. Failure texts show what as the
-// name of the rule.
+// expected, possibly more than once with each, and must not change their arguments. If it panics, matching returns an
+// error. Failure texts show what as the name of the rule.
 func (c Call) Where(what string, holds func(ToolCall) bool) Call {
 	c.rules = append(slices.Clip(c.rules), rule{what, holds})
 	if holds == nil {
