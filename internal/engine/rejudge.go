@@ -107,7 +107,13 @@ func variantOf(m rundir.Manifest, id string) rundir.Variant {
 // describeFormer has a manifest say what the agents of the run that is judged anew were, and what they were asked.
 func (r *run) describeFormer(m *rundir.Manifest) {
 	of := r.cfg.Keep.Rejudged.Manifest()
-	m.Rejudged, m.Mode, m.Sandbox, m.Variants = of.RunID, of.Mode, of.Sandbox, of.Variants
+	now := m.Variants
+	m.Rejudged, m.Mode, m.Sandbox, m.Variants = of.RunID, of.Mode, of.Sandbox, slices.Clone(of.Variants)
+	for i, v := range m.Variants { // what they count and are called is for the playbook to say
+		if j := slices.IndexFunc(now, func(n rundir.Variant) bool { return n.ID == v.ID }); j >= 0 {
+			m.Variants[i].Reference, m.Variants[i].Axes = now[j].Reference, now[j].Axes
+		}
+	}
 	m.Problems = of.Problems
 	source := r.fromRoot(r.source)
 	agents := func(name, _ string) bool { return strings.HasPrefix(name, armInput) || name == source }
