@@ -181,20 +181,26 @@ type Run struct {
 	Problems []string
 }
 
-// idle is the problem of a run that did nothing but would look like success.
-const idle = "nothing was judged, and no job ran a command"
+// The problems of runs that decided nothing but would look like success.
+const (
+	idle      = "nothing was judged, and no job ran a command"
+	undecided = "only references were judged, all else was skipped, and no job ran a command"
+)
 
 // JudgeRun returns the verdict on a run. An error takes precedence over everything, since nothing is known about its
 // unit, then a failure, then [NotRun]: a unit that has not run, or a run that is not finished. A completed case is not
 // a pass, and neither is its run. Jobs are not judged: they make a run completed only if no case was judged and they
-// ran commands. If everything was skipped and no job ran a command, the run has a problem and is an error. A run that
-// has only references is completed.
+// ran commands. If everything was skipped, or all but references was, and no job ran a command, the run has a problem
+// and is an error. A run that has only references is completed.
 func JudgeRun(cases []Trials, jobs []Job, finished bool, problems []string) Run {
 	r := Run{Cases: cases, Jobs: jobs, Problems: slices.Clone(problems)}
-	judged, all, commands := make(Count), make(Count), 0
+	judged, all, commands, skipped := make(Count), make(Count), 0, 0
 	for _, c := range cases {
 		judged.add(c.Counts())
 		all.add(c.Counts())
+		if c.Outcome == Skip && !c.Reference {
+			skipped++
+		}
 	}
 	for _, j := range jobs {
 		all.add(j.Outcome)
@@ -211,8 +217,11 @@ func JudgeRun(cases []Trials, jobs []Job, finished bool, problems []string) Run 
 		r.Outcome = Completed
 	case judged[Pass] > 0:
 		r.Outcome = Pass
-	case judged[Reported] > 0, commands > 0:
+	case judged[Reported] > 0 && skipped == 0, commands > 0:
 		r.Outcome = Completed
+	case judged[Reported] > 0:
+		r.Outcome = Error
+		r.Problems = append(r.Problems, undecided)
 	default:
 		r.Outcome = Error
 		r.Problems = append(r.Problems, idle)

@@ -195,7 +195,13 @@ func TestJudgeRun(t *testing.T) {
 			name: "a reference alone", reason: "nothing was decided",
 			references: []Outcome{pass, fail}, want: completed,
 		},
-		{name: "a reference beside skips", cases: []Outcome{skip}, references: []Outcome{pass}, want: completed},
+		{
+			name: "a reference beside skips", reason: "what was to be compared with it was not judged",
+			cases: []Outcome{skip}, references: []Outcome{pass}, want: broken,
+		},
+		{
+			name: "a reference beside skips of another", references: []Outcome{skip, pass}, want: completed,
+		},
 		{name: "references skipped", references: []Outcome{skip}, want: broken},
 		{name: "nothing at all", reason: "it would look like success", want: broken},
 		{
@@ -222,7 +228,8 @@ func TestJudgeRun(t *testing.T) {
 				for _, j := range tt.jobs {
 					known = known || j.Outcome == Error || j.Outcome == ""
 				}
-				require.Equal(t, !known, slices.Contains(got.Problems, idle),
+				said := slices.Contains(got.Problems, idle) || slices.Contains(got.Problems, undecided)
+				require.Equal(t, !known, said,
 					"an error is reported even if nothing in the run shows it")
 			}
 		})
