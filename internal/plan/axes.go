@@ -88,7 +88,7 @@ func (c combination) value(axis string) (string, bool) {
 	return c.choices[i].Value, true
 }
 
-// has reports whether the combination has these values, of those axes on which it has any if only they are asked for.
+// has reports whether the combination has all of these values.
 func (c combination) has(values []Choice) bool {
 	return !slices.ContainsFunc(values, func(want Choice) bool {
 		value, ok := c.value(want.Axis)
