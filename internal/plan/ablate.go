@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Ablation names what control arms leave out, one thing each: "skills/pdf", "mcp.search", or all.
@@ -69,9 +70,10 @@ func (p *Playbook) parts(v Variant) []part {
 	if o.Instructions != "" {
 		add("instructions", "instructions", func(v *Variant) { v.Overlay.Instructions = "" })
 	}
-	for i, a := range o.Workspace.Add {
+	for _, a := range o.Workspace.Add { // what is copied to several places is one thing
 		add("workspace.add/"+a.From, path.Base(cmp.Or(a.To, a.From)), func(v *Variant) {
-			v.Overlay.Workspace.Add = without(v.Overlay.Workspace.Add, i)
+			v.Overlay.Workspace.Add = slices.DeleteFunc(slices.Clone(v.Overlay.Workspace.Add),
+				func(b playbook.Addition) bool { return b.From == a.From })
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Files)) {

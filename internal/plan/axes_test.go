@@ -83,7 +83,7 @@ mcp: [{name: search, command: [search]}]
 variants:
   a:
     agent: {kind: fake-acp}
-    workspace: {add: [{from: x, to: docs/b.txt}]}
+    workspace: {add: [{from: x, to: docs/b.txt}, {from: x, to: c.txt}]}
     files: {a.txt: a, b/c.txt: c}
     mcp: [{name: own, command: [own]}]
     env: {set: {A: "1"}}
