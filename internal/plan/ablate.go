@@ -185,6 +185,17 @@ func (p *Playbook) addArm(arm Variant) error {
 		return fmt.Errorf("with its arms the playbook has %d units, more than %d", n, MaxUnits)
 	}
 	p.Variants = append(p.Variants, arm)
+	tell := func(evaluators []Evaluator) {
+		for _, e := range evaluators {
+			if narrow, ok := e.Config.(Narrow); ok {
+				narrow.Arm(arm)
+			}
+		}
+	}
+	tell(p.Evaluators)
+	for _, c := range p.Cases {
+		tell(c.Evaluators)
+	}
 	for _, j := range p.Workflow.Jobs {
 		if i := slices.Index(j.Variants(), arm.Of); i >= 0 {
 			j.Strategy.Matrix.Variant = slices.Insert(slices.Clone(j.Strategy.Matrix.Variant), i+1, arm.ID)

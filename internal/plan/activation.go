@@ -49,23 +49,29 @@ func activationOf(n *doc.Node) []Evaluator {
 }
 
 // Narrow is the configuration of an evaluator that has nothing to say of some variants.
-type Narrow interface{ Judges(variant string) bool }
+type Narrow interface {
+	Judges(variant string) bool
+	// Arm tells it of a control arm, as in [Playbook.Ablate].
+	Arm(arm Variant)
+}
 
-// aim has cases ask only variants of which an evaluator says something, where there are others.
+// aim has cases ask only variants of which an evaluator says something, where there are others. One of them must be
+// able to fail the case.
 func (p *Playbook) aim() {
 	for i, c := range p.Cases {
 		all := slices.Concat(p.Evaluators, c.Evaluators)
 		var asked []string
+		decided := false
 		for _, v := range p.Variants {
 			judges := func(e Evaluator) bool {
 				narrow, ok := e.Config.(Narrow)
 				return !ok || narrow.Judges(v.ID)
 			}
 			if c.asks(v.ID) && slices.ContainsFunc(all, judges) {
-				asked = append(asked, v.ID)
+				asked, decided = append(asked, v.ID), decided || !v.Reference
 			}
 		}
-		if n := len(asked); n > 0 && n < len(p.Variants) && slices.ContainsFunc(c.Evaluators, isNarrow) {
+		if n := len(asked); decided && n < len(p.Variants) && slices.ContainsFunc(c.Evaluators, isNarrow) {
 			p.Cases[i].Variants = asked
 		}
 	}
@@ -83,6 +89,20 @@ type Activated struct {
 	Skill bool
 	// Variants are the ids of those that have it.
 	Variants []string
+}
+
+// Arm adds a control arm to the variants that have it, if the arm has it for sure.
+func (a *Activated) Arm(arm Variant) {
+	left := arm.Ablated
+	server, isServer := strings.CutPrefix(left, "mcp.")
+	lays := strings.HasPrefix(left, "workspace.add/") || strings.HasPrefix(left, "files/")
+	switch {
+	case !slices.Contains(a.Variants, arm.Of):
+	case a.Skill && (lays || left == "skills/"+a.Name): // a directory may bring it
+	case !a.Skill && isServer && (strings.HasPrefix(a.Name, mcpname.InServer(server)) || toolname.IsPattern(a.Name)):
+	default:
+		a.Variants = append(a.Variants, arm.ID)
+	}
 }
 
 // Activate returns the skill or the tool that the text of n names, one that a variant of the playbook has. Any other

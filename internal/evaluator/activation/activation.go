@@ -75,6 +75,13 @@ func (es expectations) Judges(variant string) bool {
 	return slices.ContainsFunc(es, func(e expectation) bool { return slices.Contains(e.Variants, variant) })
 }
 
+// Arm implements [plan.Narrow].
+func (es expectations) Arm(arm plan.Variant) {
+	for i := range es {
+		es[i].Activated.Arm(arm)
+	}
+}
+
 func (expectations) Needs() evaluator.Needs { return 0 }
 
 // Evaluate compares what the agent used with what it should use. Of what its variant does not have nothing is judged.

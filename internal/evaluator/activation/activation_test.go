@@ -242,3 +242,36 @@ func TestAsked(t *testing.T) {
 	assert.Equal(t, 9, asked("fires: [pdf]"), "all but bare; of own nobody knows")
 	assert.Equal(t, 10, asked("fires: [mcp__shop__count]"))
 }
+
+// TestAskedArms has references run beside what they are compared with, and arms where they have what is asked for.
+func TestAskedArms(t *testing.T) {
+	for keys, want := range map[string][]string{
+		"":                      {"a", "b"}, // b alone could fail nothing
+		"ablate: prompt_prefix": {"a", "a-without-prompt_prefix", "b"},
+		"mcp: [{name: shop, command: [shop]}]\nablate: all": {"a", "a-without-prompt_prefix", "b"},
+	} {
+		tool := "mcp__own__count"
+		if strings.HasPrefix(keys, "mcp") {
+			tool = "mcp__shop__count"
+		}
+		p, err := plan.Parse("p.yaml", []byte(keys+`
+cases: [{id: one, prompt: p, fires: [`+tool+`]}]
+variants:
+  a: {agent: {kind: fake-acp}, prompt_prefix: Well}
+  b: {reference: true, agent: {kind: fake-acp}, mcp: [{name: own, command: [own]}]}
+workflow:
+  jobs:
+    j:
+      strategy: {matrix: {variant: [a, b]}}
+      steps: [{uses: "builtin:sdd-eval/workspace.prepare"}, {uses: "builtin:sdd-eval/acp.prompt"}]
+`), plan.Kinds{"activation": activation.Kind()})
+		require.NoError(t, err)
+		planned, err := p.Plan()
+		require.NoError(t, err)
+		var ids []string
+		for _, u := range planned.Units {
+			ids = append(ids, u.Variant.ID)
+		}
+		assert.Equal(t, want, ids, keys)
+	}
+}
