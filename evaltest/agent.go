@@ -45,6 +45,8 @@ type AgentRun struct {
 	Add          []playbook.Addition
 	Skills       []string
 	Instructions string
+	// Plugins are directories with a .claude-plugin/plugin.json, for agents that know plugins; else as Skills.
+	Plugins []string
 	// Tools are those the agent may use; nil: all. Requests for others are refused; using one without asking is a
 	// failure.
 	Tools []string
@@ -274,7 +276,8 @@ func (s *agentSession) playbook() *plan.Playbook {
 		Variants: []plan.Variant{{
 			ID: r.Variant, Agent: keys.Agent, Position: s.at, InGo: true,
 			Overlay: playbook.Overlay{
-				Workspace: playbook.Additions{Add: keys.Add}, Skills: keys.Skills, Instructions: keys.Instructions,
+				Workspace: playbook.Additions{Add: keys.Add}, Skills: keys.Skills, Plugins: keys.Plugins,
+				Instructions: keys.Instructions,
 			},
 		}},
 		Workflow: plan.Workflow{Jobs: []plan.Job{{
@@ -298,7 +301,7 @@ func (s *agentSession) keys() plan.Run {
 	r := s.run
 	run := plan.Run{
 		Agent: r.Agent, Limits: r.Limits, Permissions: r.Permissions, MCP: r.MCP, Env: r.Env, Sandbox: r.Sandbox,
-		Add: r.Add, Skills: r.Skills, Instructions: r.Instructions,
+		Add: r.Add, Skills: r.Skills, Plugins: r.Plugins, Instructions: r.Instructions,
 	}
 	if r.Tools != nil {
 		run.Permissions = permissions(r.Tools)

@@ -32,14 +32,17 @@ type Agent struct {
 // to the case: with and without it, a case is the same. Paths are relative to the playbook's directory, or the test's.
 // The zero value adds nothing.
 type Overlay struct {
-	// Workspace and Files are written over the workspace after the case's files, and Skills and Instructions after
-	// them.
+	// Workspace and Files are written over the workspace after the case's files, and Skills, Plugins and Instructions
+	// after them.
 	Workspace Additions         `yaml:"workspace" doc:"Directories and files to copy over the workspace."`
 	Files     map[string]string `yaml:"files" doc:"Files to write into the workspace, by path."`
 
 	// Skills are directories with a SKILL.md. Each is put where agents of the kind look for skills, with the files that
 	// git does not ignore, but without evals, recordings and baselines.
 	Skills []string `yaml:"skills" min:"1" doc:"Directories of skills to install."`
+	// Plugins are directories with a .claude-plugin/plugin.json. The agent gets a copy in its workspace, with the files
+	// that a skill would have, and is told of it: agents of kinds that know plugins can be.
+	Plugins []string `yaml:"plugins" min:"1" doc:"Directories of plugins to install."`
 	// Instructions is a file that is appended to the one from which agents of the kind take instructions, such as
 	// AGENTS.md.
 	Instructions string `yaml:"instructions" min:"1" doc:"File to append to AGENTS.md, or what the agent reads."`

@@ -74,6 +74,9 @@ type Profile struct {
 	// Skills is the directory of the workspace in which the agent looks for skills, and Instructions the file there
 	// from which it takes instructions; empty: none is known.
 	Skills, Instructions string
+	// Plugins is the directory of the workspace for plugins, of which the agent is told when its session begins; empty:
+	// it cannot be told of any.
+	Plugins string
 
 	// Tools are the names of the kind's own tools that are known; nil: the kind may have any.
 	Tools []string
@@ -126,6 +129,7 @@ var profiles = []Profile{
 		// .claude/settings.local.json in the workspace.
 		Kind:         "claude-code-acp",
 		Skills:       ".claude/skills",
+		Plugins:      ".claude/plugins",
 		Instructions: "CLAUDE.md",
 		Tools:        claudeTools,
 		Activation:   &Activation{Tool: "Skill", Argument: "skill"},
@@ -154,6 +158,7 @@ var profiles = []Profile{
 		// IS_SANDBOX. Its presets are those of claude-code-acp.
 		Kind:         "claude-cli",
 		Skills:       ".claude/skills",
+		Plugins:      ".claude/plugins",
 		Instructions: "CLAUDE.md",
 		Tools:        claudeTools,
 		Activation:   &Activation{Tool: "Skill", Argument: "skill"},

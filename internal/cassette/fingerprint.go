@@ -42,6 +42,7 @@ type Fingerprints struct {
 	Git       bool     `json:"git,omitempty"`         // the workspace was a repository
 	Servers   []string `json:"mcp_servers,omitempty"` // one line a server
 	Overrides []string `json:"overrides,omitempty"`   // one line an overridden answer
+	Plugins   []string `json:"plugins,omitempty"`     // those of which the agent is told, by their places
 	Workspace Files    `json:"workspace"`
 }
 
@@ -173,6 +174,7 @@ func (c *Cassette) staleWorld(now Fingerprints) []Change {
 		Change{"passed variables", strings.Join(was.Variables, " "), strings.Join(now.Variables, " ")},
 		Change{"workspace git", strconv.FormatBool(was.Git), strconv.FormatBool(now.Git)},
 		Change{"MCP servers", strings.Join(was.Servers, "\n"), strings.Join(now.Servers, "\n")},
+		Change{"plugins", strings.Join(was.Plugins, "\n"), strings.Join(now.Plugins, "\n")},
 		Change{"overrides", strings.Join(was.Overrides, "\n"), strings.Join(now.Overrides, "\n")},
 	)
 	changes = append(changes, changedFiles("file of an MCP server ", was.ServerFiles, now.ServerFiles)...)

@@ -46,7 +46,7 @@ func TestStale(t *testing.T) {
 		{name: "nothing of several", was: func(c *Cassette) {
 			f := &c.Header.Fingerprints
 			for _, list := range []*[]string{
-				&f.Args, &f.Permissions, &f.Steps, &f.Commands, &f.Variables, &f.Servers, &f.Overrides,
+				&f.Args, &f.Permissions, &f.Steps, &f.Commands, &f.Variables, &f.Servers, &f.Plugins, &f.Overrides,
 			} {
 				*list = []string{"a", "b"}
 			}
@@ -58,6 +58,10 @@ func TestStale(t *testing.T) {
 		{
 			name: "a link that leads outside", reason: "the digest leaves it out",
 			now: func(f *Fingerprints) { f.Workspace.ByPath = map[string]string{"l": "-> /x"} },
+		},
+		{
+			name: "plugins", now: func(f *Fingerprints) { f.Plugins = []string{".claude/plugins/a"} },
+			want: []string{`plugins: was none, is ".claude/plugins/a"`},
 		},
 		{
 			name: "kind", now: func(f *Fingerprints) { f.Kind = "acp" },

@@ -21,8 +21,8 @@ import (
 
 // arm is what a variant lays over the workspaces of its units.
 type arm struct {
-	files  map[string]workspace.Seed
-	skills []string // their places in the workspace
+	files     map[string]workspace.Seed
+	installed []string // the places of skills and plugins in the workspace
 	// sources are the files that it is read from, absolute.
 	sources []string
 	// from has the source of each file that is not written in the playbook, by path.
@@ -100,8 +100,13 @@ func (r layer) arm(ctx context.Context, v plan.Variant) (*arm, error) {
 		delete(a.from, p)
 	}
 	for _, dir := range v.Overlay.Skills {
-		if err := r.install(ctx, a, r.beside(dir), profile); err != nil {
+		if err := r.install(ctx, a, r.beside(dir), plan.SkillFile, profile.Skills); err != nil {
 			return nil, fmt.Errorf("skills: %s: %w", dir, err)
+		}
+	}
+	for _, dir := range v.Overlay.Plugins {
+		if err := r.install(ctx, a, r.beside(dir), plan.PluginFile, profile.Plugins); err != nil {
+			return nil, fmt.Errorf("plugins: %s: %w", dir, err)
 		}
 	}
 	if file := v.Overlay.Instructions; file != "" {
@@ -144,16 +149,17 @@ func (a *arm) lay(files map[string]workspace.Seed, from, to string) {
 	}
 }
 
-// install puts a skill where the agent looks for it: see [skill.Install].
-func (r layer) install(ctx context.Context, a *arm, dir string, profile agent.Profile) error {
+// install puts a skill or a plugin, which has the file by which agents know it, below a directory of the workspace: see
+// [skill.Install].
+func (r layer) install(ctx context.Context, a *arm, dir, file, below string) error {
 	src := workspace.Source{Dir: dir, Hide: otherPlaybook}
 	exclude(&src, slices.Concat(r.ours, []string{r.beside(filepath.Base(r.pb.File))}, r.pb.Files))
-	t, err := skill.Install(ctx, src)
+	t, err := skill.Install(ctx, src, file)
 	if err != nil {
 		return err
 	}
-	to := path.Join(profile.Skills, filepath.Base(dir))
-	a.skills = append(a.skills, to)
+	to := path.Join(below, filepath.Base(dir))
+	a.installed = append(a.installed, to)
 	a.lay(t.Files, dir, to)
 	return nil
 }
@@ -193,10 +199,10 @@ func (r *Runner) seeds(ctx context.Context, u plan.Unit, t *workspace.Template) 
 	if err != nil {
 		return nil, err
 	}
-	for _, skill := range a.skills {
-		if t.Holds(skill) {
+	for _, place := range a.installed {
+		if t.Holds(place) {
 			return nil, fmt.Errorf("%s: variant %s: the workspace has %s without the variant, too: leave it out with "+
-				"workspace.exclude", u.Variant.Position, u.Variant.ID, skill)
+				"workspace.exclude", u.Variant.Position, u.Variant.ID, place)
 		}
 	}
 	maps.Copy(seeds, a.files)

@@ -132,8 +132,9 @@ func (r *Runner) Impure(ctx context.Context) bool {
 		r.outside(r.source) || r.outside(r.cassettes()) {
 		return true
 	}
-	if r.StartsChildren() ||
-		slices.ContainsFunc(r.pb.Variants, func(v plan.Variant) bool { return len(v.Overlay.Skills) > 0 }) { // git does
+	if r.StartsChildren() || slices.ContainsFunc(r.pb.Variants, func(v plan.Variant) bool {
+		return len(v.Overlay.Skills)+len(v.Overlay.Plugins) > 0 // which git lists
+	}) {
 		return true
 	}
 	if (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {

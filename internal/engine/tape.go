@@ -172,7 +172,7 @@ func (t *tape) fingerprints(prepared workspace.Manifest) cassette.Fingerprints {
 		Tokens: limits.MaxTokens, CostUSD: limits.MaxCostUSD, Git: t.pb.Workspace.Repository,
 		Servers: serverLines(pb.MCP), ServerFiles: t.serverFiles(pb.MCP),
 		Steps: t.setupSteps(), Commands: t.pb.Sandbox.AllowCommands, Variables: variableLines(pb.Env),
-		Workspace: cassette.FilesOf(prepared),
+		Workspace: cassette.FilesOf(prepared), Plugins: t.pb.PluginsOf(t.unit.Variant),
 	}
 	if t.pb.Cassette.Level.RunsAgent() { // which was given these answers
 		f.Overrides = overrideLines(t.pb.Cassette.OverridesOf(t.unit))

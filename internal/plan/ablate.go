@@ -58,8 +58,12 @@ func (p *Playbook) parts(v Variant) []part {
 	add := func(name, id string, leave func(v *Variant)) { all = append(all, part{name, id, leave}) }
 	o := v.Overlay
 	for i, dir := range o.Skills {
-		name := SkillName(p.Dir, dir)
+		name := InstalledName(p.Dir, dir)
 		add("skills/"+name, name, func(v *Variant) { v.Overlay.Skills = without(v.Overlay.Skills, i) })
+	}
+	for i, dir := range o.Plugins {
+		name := InstalledName(p.Dir, dir)
+		add("plugins/"+name, name, func(v *Variant) { v.Overlay.Plugins = without(v.Overlay.Plugins, i) })
 	}
 	for i, s := range o.MCP {
 		add("mcp."+s.Name, s.Name, func(v *Variant) { v.Overlay.MCP = without(v.Overlay.MCP, i) })

@@ -12,7 +12,7 @@ import (
 
 // added are the lists of variants whose elements are added to those of a base. What else a variant states takes the
 // place of what its base says.
-var added = []string{"workspace.add", "skills", "mcp", "env.pass"}
+var added = []string{"workspace.add", "skills", "plugins", "mcp", "env.pass"}
 
 // notInherited are the keys of a base that hold for it alone.
 var notInherited = []string{"base", "reference"}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,19 +22,22 @@ import (
 // SkillFile is the file by which agents know a skill's directory.
 const SkillFile = "SKILL.md"
 
+// PluginFile is the file by which agents know a plugin's directory.
+const PluginFile = ".claude-plugin/plugin.json"
+
 // maxPrompt is how large a file with a prompt may be, in bytes.
 const maxPrompt = 1 << 20
 
 // LaysFiles reports whether the variant adds files to the workspace.
 func (v Variant) LaysFiles() bool {
 	o := v.Overlay
-	return len(o.Workspace.Add)+len(o.Files)+len(o.Skills) > 0 || o.Instructions != ""
+	return len(o.Workspace.Add)+len(o.Files)+len(o.Skills)+len(o.Plugins) > 0 || o.Instructions != ""
 }
 
 // Sources are the files and directories that a variant's overlay names, as it names them.
 func (v Variant) Sources() []string {
 	o := v.Overlay
-	all := slices.AppendSeq(slices.Clone(o.Skills), maps.Values(o.Prompts))
+	all := slices.AppendSeq(slices.Concat(o.Skills, o.Plugins), maps.Values(o.Prompts))
 	for _, a := range o.Workspace.Add {
 		all = append(all, a.From)
 	}
@@ -66,6 +70,16 @@ func (p *Playbook) For(v Variant) *Playbook {
 	own.MCP = slices.DeleteFunc(slices.Concat(p.MCP, ServersAt(v.Overlay.MCP, v.Position)),
 		func(s MCPServer) bool { return s.Name == v.WithoutMCP })
 	return &own
+}
+
+// PluginsOf are the places in the workspace of the plugins that a variant adds, in its order.
+func (p *Playbook) PluginsOf(v Variant) []string {
+	profile, _ := agent.Lookup(v.Agent.Kind)
+	var places []string
+	for _, dir := range v.Overlay.Plugins {
+		places = append(places, path.Join(profile.Plugins, InstalledName(p.Dir, dir)))
+	}
+	return places
 }
 
 // servers are the tool servers of the playbook and of all its variants.
@@ -132,20 +146,16 @@ func checkOverlay(n *doc.Node, kind string) map[string]string {
 		file.Errorf("", "it is not known from which file agents of kind %s take instructions: write it with `files`",
 			kind)
 	}
-	names := make(map[string]string)
-	for _, item := range n.Get("skills").Items() {
-		name := SkillName(Dir(item), item.Text())
-		if first, taken := names[name]; taken && item.Kind() == doc.String {
-			item.Errorf("", "%s and %s would have the same place: a skill is called as its directory is", first,
-				item.Text())
-		}
-		names[name] = item.Text()
-		checkBeside(item, SkillFile)
+	if plugins := n.Get("plugins"); plugins != nil && kind != "" && profile.Plugins == "" {
+		plugins.Errorf("", "it is not known how to tell agents of kind %s of plugins: give them what it has, by "+
+			"`skills`, `mcp` and `workspace.add`", kind)
 	}
-	checkBeside(n.Get("instructions"), ".")
+	checkInstalled(n.Get("skills"), "skill", SkillFile)
+	checkInstalled(n.Get("plugins"), "plugin", PluginFile)
+	checkBeside(n.Get("instructions"), "", ".")
 	var texts map[string]string
 	for _, e := range n.Get("prompts").Entries() {
-		if checkBeside(e.Value, ".") {
+		if checkBeside(e.Value, "", ".") {
 			if texts == nil {
 				texts = make(map[string]string)
 			}
@@ -155,18 +165,32 @@ func checkOverlay(n *doc.Node, kind string) map[string]string {
 	return texts
 }
 
+// checkInstalled checks the directories at list of what agents know by a file in it.
+func checkInstalled(list *doc.Node, what, file string) {
+	names := make(map[string]string)
+	for _, item := range list.Items() {
+		name := InstalledName(Dir(item), item.Text())
+		if first, taken := names[name]; taken && item.Kind() == doc.String {
+			item.Errorf("", "%s and %s would have the same place: a %s is called as its directory is", first,
+				item.Text(), what)
+		}
+		names[name] = item.Text()
+		checkBeside(item, what, file)
+	}
+}
+
 // checkTargets checks what is copied over a workspace, and to where.
 func checkTargets(add *doc.Node) {
 	for _, item := range add.Items() {
-		checkBeside(item.Get("from"), "")
+		checkBeside(item.Get("from"), "", "")
 		if to := item.Get("to"); to.Kind() == doc.String {
 			checkBelow(to, to.Text())
 		}
 	}
 }
 
-// SkillName is the name of the skill in a directory that a playbook in dir names.
-func SkillName(dir, path string) string {
+// InstalledName is the name of the skill or plugin in a directory that a playbook in dir names.
+func InstalledName(dir, path string) string {
 	return filepath.Base(filepath.Join(cmp.Or(dir, "/skill"), filepath.FromSlash(path)))
 }
 
@@ -178,9 +202,9 @@ func checkBelow(n *doc.Node, path string) {
 }
 
 // checkBeside reports whether there is what a path at n names, beside the playbook: a directory that has the regular
-// file inside or, if that is ".", a regular file; or, if that is empty, either. If not, it is reported. A playbook that
-// was not read from a file names nothing.
-func checkBeside(n *doc.Node, inside string) bool {
+// file inside, and so is what it should be, or, if that is ".", a regular file; or, if that is empty, either. If not,
+// it is reported. A playbook that was not read from a file names nothing.
+func checkBeside(n *doc.Node, what, inside string) bool {
 	dir := Dir(n)
 	if n.Kind() != doc.String || n.Text() == "" || dir == "" || n.Document().Untrusted && outside(n) {
 		return false // reported, or not known
@@ -195,8 +219,8 @@ func checkBeside(n *doc.Node, inside string) bool {
 	case inside == "" && !info.IsDir(), inside == ".":
 		err = checkRegular(path)
 	case inside != "":
-		if err = checkRegular(filepath.Join(path, inside)); err != nil {
-			err = fmt.Errorf("%s is no skill: %w", n.Text(), err)
+		if err = checkRegular(filepath.Join(path, filepath.FromSlash(inside))); err != nil {
+			err = fmt.Errorf("%s is no %s: %w", n.Text(), what, err)
 		}
 	}
 	if err != nil {

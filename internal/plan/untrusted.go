@@ -59,6 +59,7 @@ var ofPlaybooks = []widening{
 	{"variants.*.env.set", sets, nil},
 	{"variants.*.workspace.add.*.from", "copies what is not in the project; name what is in it", outside},
 	{"variants.*.skills.*", "copies what is not in the project; name a directory of the project", outside},
+	{"variants.*.plugins.*", "copies what is not in the project; name a directory of the project", outside},
 	{"variants.*.instructions", outsideProject, outside},
 	{"variants.*.prompts.*", outsideProject, outside},
 	{"workspace.from", "copies what is not in the project; name a directory of the project", outside},

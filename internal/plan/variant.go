@@ -280,6 +280,7 @@ type Run struct {
 	// As in a variant; Add is its workspace.add.
 	Add          []playbook.Addition `yaml:"add"`
 	Skills       []string            `yaml:"skills"`
+	Plugins      []string            `yaml:"plugins"`
 	Instructions string              `yaml:"instructions"`
 }
 

@@ -67,7 +67,7 @@ func (s *headless) prepare() error {
 	chosen := s.Unit.Variant.Agent
 	s.options = claudecli.Options{
 		Args: s.Launch.Args, Settings: s.hooks.settings, Model: chosen.Model, Mode: chosen.Mode, Allow: g.allow,
-		Deny:       g.deny,
+		Deny: g.deny, Plugins: s.plugins(),
 		MaxCostUSD: s.Playbook.Limits.MaxCostUSD,
 	}
 	if g.unasked {

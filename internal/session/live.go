@@ -159,7 +159,11 @@ func (s *live) connect(ctx context.Context, servers []acp.McpServer) error {
 	if err := s.login(ctx); err != nil {
 		return err
 	}
-	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.Dirs.seen(), McpServers: servers})
+	request := acp.NewSessionRequest{Cwd: s.Dirs.seen(), McpServers: servers}
+	if plugins := s.plugins(); plugins != nil {
+		request.Meta = pluginsMeta(plugins)
+	}
+	s.session, err = s.client.NewSession(ctx, request)
 	if err != nil {
 		err = fmt.Errorf("open a session: %w", err)
 		if wantsLogin(err) {
@@ -169,6 +173,24 @@ func (s *live) connect(ctx context.Context, servers []acp.McpServer) error {
 	}
 	s.normalise.Session(s.session.ID())
 	return s.configure(ctx)
+}
+
+// pluginsMeta tells an adapter of Claude Code of directories with plugins: both take options of its SDK so.
+func pluginsMeta(dirs []string) []byte {
+	type plugin struct {
+		Type string `json:"type"`
+		Path string `json:"path"`
+	}
+	all := make([]plugin, len(dirs))
+	for i, dir := range dirs {
+		all[i] = plugin{"local", dir}
+	}
+	options := map[string]any{"options": map[string]any{"plugins": all}}
+	data, err := jsonvalue.Marshal(map[string]any{"claudeCode": options})
+	if err != nil {
+		panic("session: a message of our own: " + err.Error())
+	}
+	return data
 }
 
 // mcpFile returns a configuration of MCP servers for an agent that starts what its own file names.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -104,6 +105,15 @@ func (s *processSession) endInTime(interrupt context.CancelCauseFunc) (stop func
 		end()
 	}
 	return time.AfterFunc(left, end).Stop
+}
+
+// plugins are the directories of the plugins of which the agent is told, as it sees them.
+func (s *processSession) plugins() []string {
+	var dirs []string
+	for _, place := range s.Playbook.PluginsOf(s.Unit.Variant) {
+		dirs = append(dirs, filepath.Join(s.Dirs.seen(), filepath.FromSlash(place)))
+	}
+	return dirs
 }
 
 // leftOut implements [conversation].

@@ -177,7 +177,7 @@ func Load(ctx context.Context, p Place) (*Suite, error) {
 	}
 	if s.Dir != "" {
 		var err error
-		s.Installed, err = Install(ctx, workspace.Source{Dir: s.path(s.Dir)})
+		s.Installed, err = Install(ctx, workspace.Source{Dir: s.path(s.Dir)}, plan.SkillFile)
 		if ctx.Err() != nil {
 			return nil, err
 		}

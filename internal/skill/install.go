@@ -23,8 +23,9 @@ type Tree struct {
 }
 
 // Install returns what agents get of the skill in the directory of src: what git has of it or would add or, outside of
-// a repository, all; without what shows how agents are judged, or how others did. Src may leave out more.
-func Install(ctx context.Context, src workspace.Source) (Tree, error) {
+// a repository, all; without what shows how agents are judged, or how others did. Src may leave out more. File is the
+// one by which agents know it: [plan.SkillFile], or [plan.PluginFile] of a plugin.
+func Install(ctx context.Context, src workspace.Source, file string) (Tree, error) {
 	src.Git = workspace.Unignored
 	for _, name := range neverInstalled {
 		src.Exclude = append(src.Exclude, name, name+"/**")
@@ -37,9 +38,13 @@ func Install(ctx context.Context, src workspace.Source) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	if _, ok := files[plan.SkillFile]; !ok {
-		return Tree{}, fmt.Errorf("a skill is a directory with a %s, and there is none that git does not ignore: add "+
-			"it, or change .gitignore", plan.SkillFile)
+	if _, ok := files[file]; !ok {
+		what := "skill"
+		if file == plan.PluginFile {
+			what = "plugin"
+		}
+		return Tree{}, fmt.Errorf("a %s is a directory with a %s, and there is none that git does not ignore: add "+
+			"it, or change .gitignore", what, file)
 	}
 	return Tree{files, t.LeftOut()}, nil
 }

@@ -16,6 +16,8 @@ type Options struct {
 	// Settings is a file of settings, MCP a file of servers that [MCPConfig] made; empty: none. The program starts no
 	// other servers.
 	Settings, MCP string
+	// Plugins are the directories of plugins.
+	Plugins []string
 	// Session is the id of the session to resume; empty: a new one.
 	Session string
 	// Model and Mode, the permission mode, default to the program's own.
@@ -40,6 +42,9 @@ func (o Options) Argv() []string {
 	add("--settings", o.Settings)
 	add("--mcp-config", o.MCP)
 	argv = append(argv, "--strict-mcp-config")
+	for _, dir := range o.Plugins {
+		add("--plugin-dir", dir)
+	}
 	add("--resume", o.Session)
 	add("--model", o.Model)
 	add("--permission-mode", o.Mode)
