@@ -17,8 +17,10 @@ MUTATED   := evaltest/trajectory playbook $(addprefix internal/,cassette engine 
   fieldaccuracy files llmjudge metrics payload tooltrajectory))
 # Go's own limit for a package, ten minutes, is too short for a busy machine.
 GOTEST    := $(GO) tool gotestsum --format pkgname-and-test-fails
+# Tests wait for processes as long as they compute: more packages run at a time than there are processors.
+AT_ONCE   := -p $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 # `make lint` vets.
-FLAGS     := -vet=off -race -timeout 30m $(if $(CI),-shuffle=on)
+FLAGS     := $(AT_ONCE) -vet=off -race -timeout 30m $(if $(CI),-shuffle=on)
 define NO_SKIPS
 @if [ -n "$(CI)" ] && grep -B1 '<skipped' $(1); then echo 'a test was skipped, and CI is set' >&2; exit 1; fi
 endef
@@ -55,7 +57,7 @@ test-live: agents runtimes mcp ## Install agents, runtimes and MCP servers with 
 .PHONY: test-twice
 # It finds what a test leaves in its process. Tests of other processes leave nothing in it: -short skips them.
 test-twice: ## Run the tests within processes twice in one process each, in random order and without -race.
-	$(GO) test -short -vet=off -count=2 -shuffle=on -timeout 30m -skip '$(LIVE)' $(PKGS) | { grep -v '\[no test files\]$$' || true; }
+	$(GO) test $(AT_ONCE) -short -vet=off -count=2 -shuffle=on -timeout 30m -skip '$(LIVE)' $(PKGS) | { grep -v '\[no test files\]$$' || true; }
 
 .PHONY: soak
 soak: ## Kill, flood and race for long what test does for a moment; docs/performance.md has figures.
