@@ -202,8 +202,8 @@ func loads(c trajectory.ToolCall, argument string) string {
 	return ""
 }
 
-// skillFile finds the file of a skill in texts: by its path, or by its name and the path of its directory, as in
-// "cd .agents/skills/pdf && cat SKILL.md".
+// skillFile finds the file of a skill in texts: by its path, also one of all files or of all texts beside it, or by its
+// name and the path of its directory, as in "cd .agents/skills/pdf && cat SKILL.md".
 type skillFile struct{ path, dir *regexp.Regexp }
 
 var bareName = lazyregexp.New(`(?:^|[^\w/.-]|[^\w/.-]\./)` + plan.SkillFile + `(?:$|[^\w.-])`)
@@ -215,7 +215,7 @@ func fileOf(place, name string) *skillFile {
 	}
 	dir := `(?:^|[^\w.-])` + regexp.QuoteMeta(place) + `/+(?:` + regexp.QuoteMeta(name) + `|\*)`
 	return &skillFile{
-		path: regexp.MustCompile(dir + `/+` + plan.SkillFile + `(?:$|[^\w.-])`),
+		path: regexp.MustCompile(dir + `/+(?:` + plan.SkillFile + `(?:$|[^\w.-])|\*(?:\.md)?(?:$|[^\w./*-]))`),
 		dir:  regexp.MustCompile(dir + `/*(?:$|[^\w./*-])`),
 	}
 }

@@ -103,6 +103,9 @@ func TestSignals(t *testing.T) {
 		{"a longer name", "claude", shell("cat .claude/skills/pdf-2/SKILL.md"), ""},
 		{"another place", "claude", shell("cat skills/pdf/SKILL.md"), ""},
 		{"all of them", "fake", shell("cat .agents/skills/*/SKILL.md"), "pdf xls"},
+		{"all that is in it", "claude", shell("cat .claude/skills/pdf/*"), "pdf"},
+		{"all texts", "fake", shell("head -50 .agents/skills/pdf/*.md"), "pdf"},
+		{"its other texts", "fake", shell("cat .agents/skills/pdf/references/*.md"), ""},
 		{"codex", "codex", trajectory.ToolStart{
 			Name: "Read SKILL.md", Kind: "read", Title: "Read SKILL.md",
 			Args: args{"command": []any{"bash", "-c", "cd .agents/skills/pdf && cat SKILL.md"}, "cwd": "$WORKSPACE"},
