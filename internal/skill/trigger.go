@@ -68,7 +68,11 @@ func (r *reader) queries(root *doc.Node, file string) {
 			}
 			r.unknown("file", root, "skill_name", h[0], h[1])
 			for i, key := range h {
-				for j, n := range root.Get(key).Items() {
+				list := root.Get(key)
+				if kind := list.Kind(); kind != doc.List && kind != doc.Null && kind != doc.Invalid {
+					r.bad(list, file, "must be a list of queries, not %s", kind)
+				}
+				for j, n := range list.Items() {
 					if j == maxCases {
 						r.bad(n, file, "there are more than %d queries", maxCases)
 						break
