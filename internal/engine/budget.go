@@ -188,6 +188,18 @@ func (b *budget) settle(u result.Unit) {
 	b.moved.Broadcast()
 }
 
+// uncounted returns a warning of a unit whose cost nobody knows: the last one that runs stops none.
+func (b *budget) uncounted(u result.Unit) []string {
+	if b == nil {
+		return nil
+	}
+	if _, known, _ := b.cost(u); known {
+		return nil
+	}
+	return []string{fmt.Sprintf("the agent does not say what it cost in USD, so that it is not counted in the run's "+
+		"budget of $%.2f: --assume-cost counts it", b.MaxUSD)}
+}
+
 // ask ends the run because of a unit of unknown cost. The lock is held.
 func (b *budget) ask(u result.Unit) {
 	if b.stopped == nil {

@@ -439,6 +439,7 @@ func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 	}
 	res.Interrupted = ctx.Err() != nil && res.Outcome == result.Error // nothing is known
 	if !res.Interrupted {
+		res.Warnings = append(res.Warnings, r.budget.uncounted(res)...)
 		if r.kept != nil {
 			if err := r.kept.Append(res); err != nil {
 				return err
