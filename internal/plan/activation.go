@@ -13,7 +13,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/toolname"
@@ -285,22 +284,16 @@ func (e equipment) hasTool(name string) bool {
 // maxSkill is how large a skill's file may be of which the name is read, in bytes.
 const maxSkill = 1 << 20
 
-var nameInHead = lazyregexp.New(`(?m)^name:[ \t]*["']?([^"'#\r\n]*[^"'#\s])`)
-
 // ownName returns the name in the head of the file of a skill in a directory, empty if it has none.
 func ownName(dir string) string {
 	if dir == "" {
 		return ""
 	}
-	data, err := disk.ReadRegular(filepath.Join(dir, SkillFile), maxSkill)
+	file := filepath.Join(dir, SkillFile)
+	data, err := disk.ReadRegular(file, maxSkill)
 	if err != nil {
 		return "" // installing it says so
 	}
-	head, isHead := strings.CutPrefix(strings.TrimLeft(string(data), "\ufeff\r\n"), "---")
-	head, _, ends := strings.Cut(head, "\n---")
-	m := nameInHead.FindStringSubmatch(head)
-	if !isHead || !ends || m == nil {
-		return ""
-	}
-	return m[1]
+	name, _ := NameAtHead(file, data)
+	return name
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/git"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
@@ -291,10 +290,8 @@ func (r *reader) skills(dir string) ([]candidate, error) {
 	return all, err
 }
 
-var plainName = lazyregexp.New(`(?m)^name:[ \t]*["']?([^"'\r\n]*?)["']?[ \t]*$`)
-
-// frontMatter returns the name at the head of a SKILL.md, empty if it has none. With tell, what is wrong with it is a
-// finding.
+// frontMatter returns the name at the head of a SKILL.md, empty if it has none: see [plan.NameAtHead]. With tell, what
+// is wrong with it is a finding.
 func (r *reader) frontMatter(file string, tell bool) (name string) {
 	found := func(level Level, line int, what string) {
 		if tell {
@@ -307,23 +304,9 @@ func (r *reader) frontMatter(file string, tell bool) (name string) {
 		found(Error, 1, err.Error())
 		return ""
 	}
-	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\uFEFF"), "\r\n", "\n")
-	head, ok := strings.CutPrefix(text, "---\n")
-	head, _, closed := strings.Cut(head, "\n---")
-	if !ok || !closed {
-		found(Note, 1, "there is no front matter, which says when agents use the skill")
-		return ""
-	}
-	d := doc.Parse(r.path(file), []byte("\n"+head)) // its lines are those of the file
-	if problems, ok := errors.AsType[doc.Problems](d.Err()); ok {
-		found(Note, problems[0].Position.Line, "the front matter is not what every agent reads: "+problems[0].Reason)
-		if m := plainName.FindStringSubmatch(head); m != nil {
-			name = m[1]
-		}
-		return name
-	}
-	if name = d.Root.Get("name").Text(); name == "" {
-		found(Note, 1, "the front matter has no name")
+	name, problem := plan.NameAtHead(r.path(file), data)
+	if problem != nil {
+		found(Note, problem.Line, problem.Reason)
 	}
 	return name
 }
