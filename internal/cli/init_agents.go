@@ -59,7 +59,7 @@ func (a *App) startable(chosen playbook.Agent, configDir string) error {
 	p, _ := agent.Lookup(chosen.Kind)
 	switch {
 	case p.Command == "":
-		return fault.Advise(fmt.Errorf("agents of kind %s need a command", p.Kind),
+		return fault.Advise(fmt.Errorf("it is not known which program to start for agents of kind %s", p.Kind),
 			"leave it out, then name it and its command in the playbook")
 	case p.Kind != agent.Fake:
 		if _, err := environ.LookPath(p.Command, a.Getenv("PATH")); err != nil {

@@ -118,12 +118,14 @@ func (a *App) skill(ctx context.Context, o skillOptions, dir string) error {
 	} else if len(others) > 0 {
 		fmt.Fprintln(a.Stderr, "note: no known eval file in: "+strings.Join(out.NotRead, ", "))
 	}
-	const mend = "mend what was found, then check again"
+	result := exitError{next: "mend what was found, then check again"}
 	switch {
 	case levels[skill.Error]:
-		return &exitError{code: exitHarness, err: errors.New("skill: there are errors"), next: mend}
+		result.code, result.err = exitHarness, errors.New("the skill has evals that cannot be run or judged")
+		return &result
 	case levels[skill.Warning]:
-		return &exitError{code: exitFailed, err: errors.New("skill: there are warnings"), next: mend}
+		result.code, result.err = exitFailed, errors.New("the skill has evals whose verdict would mean nothing")
+		return &result
 	}
 	return nil
 }
