@@ -70,13 +70,14 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 			said = v.Outcome
 			v = evaluator.Verdict{
 				Outcome: result.Error, Reason: err.Error(), Detail: v.Detail, Activations: v.Activations,
+				Checks: v.Checks,
 			}
 			a.result.Next = cmp.Or(a.result.Next, fault.Advice(err))
 		}
 		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
 			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Said: said, Score: v.Score, Threshold: e.Threshold,
 			Weight: e.Weight, Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Calls: v.Calls,
-			Activations: v.Activations, Duration: result.Duration(a.now().Sub(start)),
+			Activations: v.Activations, Checks: v.Checks, Duration: result.Duration(a.now().Sub(start)),
 		})
 	}
 	if a.judgments != nil {

@@ -95,6 +95,8 @@ type Verdict struct {
 	Calls []result.Call
 	// Activations are the skills and tools of which it judged whether the agent used them.
 	Activations []result.Activation
+	// Checks are what it judged one by one; none: it judged one thing.
+	Checks []result.Check
 }
 
 // Needs is a set of what an evaluator depends on.

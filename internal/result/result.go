@@ -55,6 +55,19 @@ type Evaluation struct {
 	Calls []Call `json:"calls,omitempty"`
 	// Activations are the skills and tools of which it was judged whether the agent used them.
 	Activations []Activation `json:"activations,omitempty"`
+	// Checks are what it judged one by one; none: it judged one thing.
+	Checks []Check `json:"checks,omitempty"`
+}
+
+// Check is one of several things that an evaluator judged, each on its own: a rubric, say.
+type Check struct {
+	// ID is unique in the evaluation, Text says in words what must hold.
+	ID   string `json:"id"`
+	Text string `json:"text,omitempty"`
+	// Outcome is pass or fail.
+	Outcome Outcome `json:"outcome"`
+	// Evidence says what of the session decided; may be empty.
+	Evidence string `json:"evidence,omitempty"`
 }
 
 // ActivationType is the type of the evaluator that judges which skills and tools an agent used.

@@ -1,6 +1,7 @@
 package llmjudge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +16,7 @@ import (
 // verdict makes one verdict of the opinions of each model.
 func (p panel) verdict(all [][]opinion) evaluator.Verdict {
 	score := rounded(central(all, opinion.total))
-	v := evaluator.Verdict{Outcome: result.Pass, Score: &score, Detail: p.detail(all)}
+	v := evaluator.Verdict{Outcome: result.Pass, Score: &score, Detail: p.detail(all), Checks: p.checks(all)}
 	if score < 1 {
 		v.Outcome, v.Reason = result.Fail, fmt.Sprintf("scored %s%s", number(score), p.because(all))
 	}
@@ -23,6 +24,27 @@ func (p panel) verdict(all [][]opinion) evaluator.Verdict {
 		v.Outcome, v.Reason, v.Final = result.Fail, reason, true
 	}
 	return v
+}
+
+// checks tells of each rubric whether it holds, in the words of the first opinion that says the same.
+func (p panel) checks(all [][]opinion) []result.Check {
+	var checks []result.Check
+	for i, r := range p.rubrics {
+		least := cmp.Or(r.least, maxScore)
+		c := result.Check{ID: r.id, Text: r.text, Outcome: result.Fail}
+		holds := central(all, ofRubric(i)) >= least
+		if holds {
+			c.Outcome = result.Pass
+		}
+		for _, o := range slices.Concat(all...) {
+			if said := o.checks[i]; said.score >= least == holds {
+				c.Evidence = excerpt.Line(said.reason, maxText)
+				break
+			}
+		}
+		checks = append(checks, c)
+	}
+	return checks
 }
 
 // central returns the score of several opinions of several models: the median of the models' medians.
