@@ -33,7 +33,7 @@ var triggerFiles = []string{
 const (
 	maxDirs    = 20_000 // that are looked into
 	maxEntries = 10_000 // of a directory
-	maxDepth   = 12     // of directories that are looked into
+	maxDepth   = 64     // of directories below each other
 )
 
 // Place is a directory with evals.
@@ -145,8 +145,11 @@ func (f *finder) walk(dir string, depth int, visit func(dir string, files []stri
 		return err
 	}
 	for _, d := range dirs {
-		if d == ".git" || d == "node_modules" || depth == maxDepth {
+		if d == ".git" || d == "node_modules" {
 			continue
+		}
+		if depth == maxDepth {
+			return fmt.Errorf("directories are more than %d levels deep: name the skill's", maxDepth)
 		}
 		if err := f.walk(path.Join(dir, d), depth+1, visit); err != nil {
 			return err

@@ -81,6 +81,19 @@ func TestHostileFiles(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/x"), nil, 0o600))
 			require.NoError(t, os.Truncate(filepath.Join(dir, "evals/x"), 1<<40))
 		}, "bytes exceed the limit"},
+		{"a file of the skill that is not searched", func(t *testing.T, dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "large"), nil, 0o600))
+			require.NoError(t, os.Truncate(filepath.Join(dir, "large"), 2<<20))
+		}, "large:1: note: not-searched [large]"},
+		{"a key with a typing error", func(t *testing.T, dir string) {
+			text := `[{"id": 1, "prompt": "p", "expectatons": ["b"], "expectations": ["a"]}]`
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/evals.json"), []byte(text), 0o600))
+		}, `note: unknown-key: the key "expectatons" means nothing here, did you mean "expectations"?`},
+		{"evals far below", func(t *testing.T, dir string) {
+			deep := filepath.Join(dir, strings.Repeat("d/", 30), "evals")
+			require.NoError(t, os.MkdirAll(deep, 0o755))
+			require.NoError(t, os.Rename(filepath.Join(dir, "evals/evals.json"), filepath.Join(deep, "evals.json")))
+		}, "d/d/d/evals/evals.json"},
 		{"large file of the skill", func(t *testing.T, dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "large"), nil, 0o600))
 			require.NoError(t, os.Truncate(filepath.Join(dir, "large"), 65<<20))

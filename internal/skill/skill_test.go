@@ -138,3 +138,11 @@ func FuzzLoad(f *testing.F) {
 		require.NoError(t, s.Report(func(p string) string { return p }).WriteText(&strings.Builder{}))
 	})
 }
+
+// TestDeepDirectories holds that what lies too deep to be found is not passed over.
+func TestDeepDirectories(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", 70), "evals"), 0o755))
+	_, _, err := skill.Find(dir, true)
+	require.EqualError(t, err, "directories are more than 64 levels deep: name the skill's")
+}
