@@ -34,7 +34,8 @@ func (s *Suite) answers() {
 		data := s.Installed.Files[p].Data
 		if len(data) > maxSearched {
 			s.add(Note, "not-searched", doc.Position{File: s.path(path.Join(s.Dir, p)), Line: 1, Column: 1}, p,
-				fmt.Sprintf("the file has more than %d bytes: it was not searched for what cases expect", maxSearched), "")
+				fmt.Sprintf("the file has more than %d bytes, and was not searched for what cases expect", maxSearched),
+				"")
 			continue
 		}
 		text := letters(string(data), leastPrompt)

@@ -69,7 +69,8 @@ func (r *reader) unknown(in string, n *doc.Node, known ...string) {
 			r.keys[[2]string{in, e.Key}] = i
 			r.Unknown = append(r.Unknown, Key{In: in, Name: e.Key, At: e.Position})
 			if near := doc.DidYouMean(e.Key, known); near != "" {
-				r.add(Note, "unknown-key", e.Position, "", fmt.Sprintf("the key %q means nothing here%s", e.Key, near), "")
+				what := fmt.Sprintf("the key %q means nothing here%s", e.Key, near)
+				r.add(Note, "unknown-key", e.Position, "", what, "")
 			}
 		}
 		r.Unknown[i].Count++
