@@ -88,6 +88,8 @@ type Profile struct {
 	// MCPFile is the file in the agent's home that names its MCP servers, for an agent that takes none from its client.
 	MCPFile string
 
+	// machine is where the machine has accounts.
+	machine machineAccount
 	// sample is a preset to paste, of the name NAME.
 	sample string
 	// decode reads a preset from a PresetFile. If it is nil, a preset's name is only recorded.
@@ -149,6 +151,7 @@ var profiles = []Profile{
 		VolatileText:    claudeVolatile,
 		Grace:           time.Second,
 		Login:           "claude auth login",
+		machine:         claudeAccount,
 		sample:          anthropicSample,
 		decode:          decodeClaude,
 	},
@@ -182,6 +185,7 @@ var profiles = []Profile{
 		},
 		VolatileText: claudeVolatile,
 		Login:        "claude auth login",
+		machine:      claudeAccount,
 		sample:       anthropicSample,
 		decode:       decodeClaude,
 	},
@@ -213,11 +217,12 @@ var profiles = []Profile{
 			"call_id", "process_id", "turn_id", "started_at_ms", "completed_at_ms", "duration",
 			"agentThreadId", "senderThreadId", "receiverThreadIds", "agentsStates", // of sub-agents
 		},
-		Grace:  time.Second,
-		Login:  "codex login",
-		sample: codexSample,
-		decode: decodeCodex,
-		files:  codexFiles,
+		Grace:   time.Second,
+		Login:   "codex login",
+		machine: codexAccount,
+		sample:  codexSample,
+		decode:  decodeCodex,
+		files:   codexFiles,
 	},
 	{
 		// @google/gemini-cli 0.61.0. The key is GEMINI_API_KEY. It cannot create files through its client, so it writes
@@ -242,6 +247,7 @@ var profiles = []Profile{
 		AuthMethod:      "gemini-api-key",
 		AskingModes:     []string{"default"},
 		Login:           "gemini",
+		machine:         geminiAccount,
 		sample:          geminiSample,
 		decode:          decodeGroup,
 		files:           geminiFiles,
@@ -266,6 +272,7 @@ var profiles = []Profile{
 		ClientTerminals: true,
 		VolatileText:    `\b(tool|ses)_[0-9a-f]{12}[0-9A-Za-z]{14}\b`,
 		Login:           "opencode auth login",
+		machine:         openCodeAccount,
 		sample:          openCodeSample,
 		decode:          decodeOpenCode,
 		files:           openCodeFiles,
@@ -294,6 +301,7 @@ var profiles = []Profile{
 		Volatile:        []string{"context_used"},
 		VolatileText:    `\b\d+-copilot-tool-output-\d+-[0-9a-f-]{36}\b`,
 		Login:           "copilot login",
+		machine:         copilotAccount,
 		sample:          copilotSample,
 		decode:          decodeGroup,
 	},
@@ -317,9 +325,10 @@ var profiles = []Profile{
 		Volatile:        []string{"pid", "promptId", "averageDurationMs", "totalDurationMs"},
 		VolatileText: `\bbg_[0-9a-f]{8}\b|\bpid \d+\b|\bPGID: \d+\b` +
 			`|\.qwen/tmp/[0-9a-f]{64}|\brun_shell_command_[0-9a-f]{12}\b`,
-		sample: openAISample,
-		decode: decodeGroup,
-		files:  qwenFiles,
+		machine: qwenAccount,
+		sample:  openAISample,
+		decode:  decodeGroup,
+		files:   qwenFiles,
 	},
 	{
 		// cline 3.0.65. It opens no session before a client has authenticated it by an account of Cline's or ChatGPT's.

@@ -25,6 +25,8 @@ type Launch struct {
 	Endpoint string
 	// SecretNames are the variables that the preset marks as secret, sorted.
 	SecretNames []string
+	// Withheld are variables that the agent must not have.
+	Withheld []string
 	// Masked are texts of the preset, other than variables, that may be secrets, by names for them.
 	Masked map[string]string
 	// AuthMethodAt is where the preset says AuthMethod, as file:line; empty: the method is the kind's.
@@ -55,7 +57,7 @@ func (p Profile) Launch(command string, args []string, preset Preset) (Launch, e
 	l := Launch{
 		Command: command, Args: slices.Clone(args), Env: merge(p.Env, preset.Env),
 		AuthMethod: p.AuthMethod, Endpoint: preset.Endpoint, SecretNames: slices.Clone(preset.Secret),
-		Masked: maps.Clone(preset.masked),
+		Masked: maps.Clone(preset.masked), Withheld: preset.Withheld,
 	}
 	if m := preset.authMethod; m != nil {
 		l.AuthMethod, l.AuthMethodAt = m.id, m.at

@@ -33,6 +33,9 @@ type Preset struct {
 	Env map[string]string
 	// Secret lists the variables that the preset marks as secret, sorted.
 	Secret []string
+	// Withheld lists variables that the agent must not have although a playbook passes them on: it would prefer them to
+	// the account.
+	Withheld []string
 
 	provider   *provider     // only for Codex and OpenCode; nil: the agent's own
 	files      []accountFile // for the agent's home
@@ -41,7 +44,8 @@ type Preset struct {
 	masked map[string]string
 }
 
-// Resolve reads a preset for agents of a kind. An empty name means no preset. The file is in configDir or, if that is
+// Resolve reads a preset for agents of a kind. An empty name means no preset; what [Login] and [APIKey] mean is said
+// there. The file is in configDir or, if that is
 // empty, in $LLMAN_CONFIG_DIR, or else in the directory llman of the user's configuration directory.
 func Resolve(kind, name, configDir string) (Preset, error) {
 	p, ok := Lookup(kind)
@@ -67,17 +71,24 @@ func Resolve(kind, name, configDir string) (Preset, error) {
 	}
 	file := filepath.Join(dir, p.PresetFile)
 	data, err := readBounded(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = p.advisePreset(err, dir, name)
-	}
-	if err != nil {
-		return Preset{}, fmt.Errorf("preset %q: %w", name, err)
-	}
-	preset, err = p.decode(presetFile{file, data}, name)
-	if available, ok := errors.AsType[unknownPreset](err); ok {
-		return Preset{}, p.advisePreset(fmt.Errorf("%s: unknown preset %q; %w", file, name, available), dir, name)
-	}
+	absent := errors.Is(err, fs.ErrNotExist)
 	if err == nil {
+		preset, err = p.decode(presetFile{file, data}, name)
+	}
+	available, unknown := errors.AsType[unknownPreset](err)
+	if absent || unknown {
+		if own, ok, err := p.ofMachine(name); ok && err != nil {
+			return Preset{}, fmt.Errorf("preset %q: %w", name, err)
+		} else if ok {
+			return own, nil
+		}
+	}
+	switch {
+	case absent:
+		err = p.advisePreset(err, dir, name)
+	case unknown:
+		return Preset{}, p.advisePreset(fmt.Errorf("%s: unknown preset %q; %w", file, name, available), dir, name)
+	case err == nil:
 		err = p.readFiles(&preset, dir)
 	}
 	if err != nil {

@@ -28,6 +28,7 @@ func accounts(_ context.Context, m *machine) []Finding {
 		}
 		files = append(files, p.PresetFile)
 		all = append(all, m.presets(p)...)
+		all = append(all, m.login(p)...)
 	}
 	if len(all) == 0 {
 		all = []Finding{{
@@ -44,7 +45,8 @@ func (m *machine) presets(p agent.Profile) []Finding {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		_, absent := m.find(p.Command)
-		if !p.NeedsPreset || absent != nil {
+		_, hasLogin, _ := agent.MachineLogin(p, m.ConfigDir)
+		if !p.NeedsPreset || absent != nil || hasLogin {
 			return nil
 		}
 		return []Finding{{
@@ -67,7 +69,40 @@ func (m *machine) presets(p agent.Profile) []Finding {
 	return all
 }
 
-// preset says what a preset gives to an agent, and never a value.
+// login says whether the machine has a login for agents of a kind, where a preset of a file does not come before it. Of
+// an agent that is not there only a login that there is counts.
+func (m *machine) login(p agent.Profile) []Finding {
+	name := strings.TrimSuffix(p.PresetFile, ".toml") + "/" + agent.Login
+	preset, ok, err := agent.MachineLogin(p, m.ConfigDir)
+	_, absent := m.find(p.Command)
+	switch {
+	case !ok, errors.Is(err, fs.ErrNotExist) && absent != nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		file, _, _ := agent.Presets(p, m.ConfigDir)
+		return []Finding{{
+			Name: name, State: Absent, Text: err.Error(),
+			Next: fault.Advice(err) + "; or write down your account, such as:\n" + p.SamplePreset(file, "production"),
+		}}
+	case err != nil:
+		return []Finding{{Name: name, State: Noted, Text: err.Error(), Next: fault.Advice(err)}}
+	}
+	f := Finding{Name: name}
+	f.describe(preset, "")
+	f.Text = "the machine's login: " + f.Text
+	var unused []string
+	for _, variable := range preset.Withheld {
+		if m.Getenv(variable) != "" {
+			unused = append(unused, variable)
+		}
+	}
+	if len(unused) > 0 {
+		f.Text += "; set and not used: " + strings.Join(unused, ", ")
+	}
+	return []Finding{f}
+}
+
+// preset says what a preset of a file gives to an agent.
 func (m *machine) preset(p agent.Profile, file, name string) Finding {
 	f := Finding{Name: strings.TrimSuffix(p.PresetFile, ".toml") + "/" + excerpt.Name(name, maxShown)}
 	preset, err := agent.Resolve(p.Kind, name, m.ConfigDir)
@@ -75,6 +110,12 @@ func (m *machine) preset(p agent.Profile, file, name string) Finding {
 		f.State, f.Text, f.Next = Bad, err.Error(), cmp.Or(fault.Advice(err), "correct "+file)
 		return f
 	}
+	f.describe(preset, file)
+	return f
+}
+
+// describe says what a preset gives to an agent, and never a value.
+func (f *Finding) describe(preset agent.Preset, file string) {
 	gives := preset.Gives()
 	f.State, f.Facts = Well, map[string]any{"file": file, "set": gives.Set, "unset": gives.Unset, "files": gives.Files}
 	var texts []string
@@ -95,5 +136,4 @@ func (m *machine) preset(p agent.Profile, file, name string) Finding {
 		texts = append(texts, "not set: "+strings.Join(gives.Unset, ", "))
 	}
 	f.Text = cmp.Or(strings.Join(texts, "; "), "names an endpoint")
-	return f
 }

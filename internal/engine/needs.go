@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -192,8 +194,24 @@ func (r *Runner) accounts(ended []result.Unit) (map[string][]string, error) {
 			return nil, fmt.Errorf("%s: variant %s: %w", u.Variant.Position, u.Variant.ID, err)
 		}
 		given[u.Variant.ID] = append([]string{}, slices.Sorted(maps.Keys(launch.Env))...)
+		r.noteWithheld(profile.Kind, launch.Withheld)
 	}
 	return given, nil
+}
+
+// noteWithheld notes which variables of ours agents of a kind do not get, since they would prefer them to their login.
+func (r *Runner) noteWithheld(kind string, names []string) {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return environ.Get(r.cfg.Environ, name) == ""
+	})
+	if len(names) == 0 {
+		return
+	}
+	note := fmt.Sprintf("set and not used: %s; the agent, %s, works under the machine's login (preset: %s uses a key)",
+		strings.Join(names, ", "), kind, agent.APIKey)
+	if !slices.Contains(r.withheld, note) {
+		r.withheld = append(r.withheld, note)
+	}
 }
 
 // startsAgent reports whether a unit's session would be with an agent.

@@ -256,6 +256,7 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 	if b := r.budget.state(); b != nil {
 		note(fmt.Sprintf("budget: $%.2f for the run, $%.2f are spent", b.MaxUSD, b.SpentUSD))
 	}
+	notes = append(notes, r.withheld...)
 	notes = append(notes, r.Notes(ctx)...)
 	switch {
 	case r.properties.Kind == confine.None:

@@ -60,6 +60,7 @@ type Runner struct {
 	// exclusion is what recordings and comparisons leave out.
 	exclusion *workspace.Exclusion
 	given     sync.Map // names of variables that presets give to agents only
+	withheld  []string // notes about variables that agents do not get
 	template  template
 	builds    builds
 	programs  programs

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
@@ -23,9 +24,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 )
 
-// agentEnviron is the environment of the unit's agent and its servers, without its account.
+// agentEnviron is the environment of the unit's agent and its servers, without its account, and without what the agent
+// would prefer to it.
 func (c *Config) agentEnviron() []string {
-	return c.environ(c.Playbook.Sandbox.Network == plan.NetworkNone)
+	return slices.DeleteFunc(c.environ(c.Playbook.Sandbox.Network == plan.NetworkNone), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(c.Launch.Withheld, name)
+	})
 }
 
 // environ is the environment of what is started for the unit's agent. A process without network finds caches that
