@@ -360,8 +360,7 @@ func checkPlan(planned *plan.Plan) error {
 			return fmt.Errorf("%s: no step of variant %s starts its agent (uses: %s or %s)",
 				file, u.Variant.ID, action.Prompt, action.Loop)
 		}
-		w := planned.Playbook.Workspace
-		if w.From == "" && w.Commit == "" && slices.ContainsFunc(u.Steps, copiesTemplate) {
+		if !planned.Playbook.Workspace.Named() && slices.ContainsFunc(u.Steps, copiesTemplate) {
 			return fmt.Errorf(
 				"%s: `workspace.from` is required: in a test nothing else says which files the agent starts with", file)
 		}

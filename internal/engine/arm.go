@@ -17,9 +17,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// arm is what a variant lays over the workspaces of its units.
+// arm is what a variant lays over the workspaces of its units, or what a case puts into them.
 type arm struct {
 	files     map[string]workspace.Seed
 	installed []string // the places of skills and plugins in the workspace
@@ -50,8 +51,33 @@ func (r *Runner) armOf(ctx context.Context, v plan.Variant) (*arm, error) {
 	return a, nil
 }
 
+// givenOf returns what a case puts into workspaces, read once for all its units.
+func (r *Runner) givenOf(ctx context.Context, c plan.Case) (*arm, error) {
+	r.template.mu.Lock()
+	defer r.template.mu.Unlock()
+	if a, ok := r.template.given[c.ID]; ok {
+		return a, nil
+	}
+	a, err := r.layer().given(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if r.template.given == nil {
+		r.template.given = make(map[string]*arm)
+	}
+	if r.template.held += a.size(); r.template.held <= maxHeld {
+		r.template.given[c.ID] = a
+	}
+	return a, nil
+}
+
+// maxHeld is how many bytes of files that cases add are held; others are read for each unit.
+const maxHeld = 256 << 20
+
+func (r *Runner) layer() layer { return layer{r.pb, r.besidePlaybook, r.ours()} }
+
 func (r *Runner) loadArm(ctx context.Context, v plan.Variant) (*arm, error) {
-	return layer{r.pb, r.besidePlaybook, r.ours()}.arm(ctx, v)
+	return r.layer().arm(ctx, v)
 }
 
 // LaidFile is a file that a variant lays over workspaces. Source is the absolute path of what it is read from; empty:
@@ -80,6 +106,15 @@ func LaidFiles(
 	return all, nil
 }
 
+// GivenFiles returns the files that a case puts into workspaces. Beside is as in [LoadTemplate].
+func GivenFiles(ctx context.Context, c plan.Case, beside func(string) string) (map[string]workspace.Seed, error) {
+	a, err := layer{beside: beside}.given(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return a.files, nil
+}
+
 // layer reads what variants of a playbook lay over workspaces. Beside and ours are as in [LoadTemplate].
 type layer struct {
 	pb     *plan.Playbook
@@ -89,15 +124,10 @@ type layer struct {
 
 func (r layer) arm(ctx context.Context, v plan.Variant) (*arm, error) {
 	profile, _ := agent.Lookup(v.Agent.Kind)
-	a := &arm{files: make(map[string]workspace.Seed), from: make(map[string]string), to: profile.Instructions}
-	for _, add := range v.Overlay.Workspace.Add {
-		if err := a.add(ctx, r.beside(add.From), add.To); err != nil {
-			return nil, fmt.Errorf("workspace.add: %s: %w", add.From, err)
-		}
-	}
-	maps.Copy(a.files, workspace.Seeds(v.Overlay.Files))
-	for p := range v.Overlay.Files {
-		delete(a.from, p)
+	a := newArm()
+	a.to = profile.Instructions
+	if err := r.put(ctx, a, v.Overlay.Workspace, v.Overlay.Files); err != nil {
+		return nil, err
 	}
 	for _, dir := range v.Overlay.Skills {
 		if err := r.install(ctx, a, r.beside(dir), plan.SkillFile, profile.Skills); err != nil {
@@ -116,6 +146,33 @@ func (r layer) arm(ctx context.Context, v plan.Variant) (*arm, error) {
 		}
 	}
 	return a, nil
+}
+
+func newArm() *arm {
+	return &arm{files: make(map[string]workspace.Seed), from: make(map[string]string)}
+}
+
+// given returns what a case puts into workspaces.
+func (r layer) given(ctx context.Context, c plan.Case) (*arm, error) {
+	a := newArm()
+	if err := r.put(ctx, a, c.Workspace, c.Files); err != nil {
+		return nil, fmt.Errorf("%s: case %s: %w", c.Position, c.ID, err)
+	}
+	return a, nil
+}
+
+// put lays what is copied, and over it what is written.
+func (r layer) put(ctx context.Context, a *arm, copied playbook.Additions, written map[string]string) error {
+	for _, add := range copied.Add {
+		if err := a.add(ctx, r.beside(add.From), add.To); err != nil {
+			return fmt.Errorf("workspace.add: %s: %w", add.From, err)
+		}
+	}
+	maps.Copy(a.files, workspace.Seeds(written))
+	for p := range written {
+		delete(a.from, p)
+	}
+	return nil
 }
 
 // add lays a file or a directory over a path of the workspace, empty: see [playbook.Addition].
@@ -164,6 +221,14 @@ func (r layer) install(ctx context.Context, a *arm, dir, file, below string) err
 	return nil
 }
 
+// size is how many bytes its files have.
+func (a *arm) size() (n int) {
+	for _, f := range a.files {
+		n += len(f.Data)
+	}
+	return n
+}
+
 // digest is that of all that the arm lays over workspaces.
 func (a *arm) digest() string {
 	whole := sha256.New()
@@ -191,10 +256,14 @@ func (r *Runner) arms(ctx context.Context) (map[string]*arm, error) {
 // seeds returns the files that a unit's workspace has beside those of the template: the case's, and over them what the
 // variant adds.
 func (r *Runner) seeds(ctx context.Context, u plan.Unit, t *workspace.Template) (map[string]workspace.Seed, error) {
-	seeds := workspace.Seeds(u.Case.Files)
-	if !u.Variant.LaysFiles() {
-		return seeds, nil
+	given, err := r.givenOf(ctx, u.Case)
+	if err != nil {
+		return nil, err
 	}
+	if !u.Variant.LaysFiles() {
+		return given.files, nil
+	}
+	seeds := maps.Clone(given.files)
 	a, err := r.armOf(ctx, u.Variant)
 	if err != nil {
 		return nil, err

@@ -23,12 +23,15 @@ const (
 	maxInputFile = 64 << 20 // bytes of a file beside a playbook; of a larger one the size counts
 	maxNamed     = 500      // files beside scripts of a directory that are named; more of them have one digest
 
-	armInput = "variants." // begins the names of what is a variant's, and no case's
+	// armInput begins the names of what a variant lays over workspaces, and caseInput of what a case copies there.
+	armInput  = "variants."
+	caseInput = "cases."
 )
 
 // inputs returns the digests of what the playbook names and the run reads, by path: judges with the files beside them
 // that they may import, prompts, goldens, and what workspaces are made from. Units that are judged by some of these
-// cannot be compared with units that are judged by others. Under "variants.ID" is what a variant lays over workspaces.
+// cannot be compared with units that are judged by others. Under "variants.ID" is what a variant lays over workspaces,
+// and under "cases.ID" what a case copies there.
 func (r *Runner) inputs(ctx context.Context) (map[string]string, error) {
 	all, looked := make(map[string]string), make(map[string]bool)
 	arms, err := r.arms(ctx)
@@ -38,6 +41,16 @@ func (r *Runner) inputs(ctx context.Context) (map[string]string, error) {
 	var laid []string // which may change without the units being judged by anything else
 	for id, a := range arms {
 		all[armInput+id], laid = a.digest(), append(laid, a.sources...)
+	}
+	for _, c := range r.pb.Cases {
+		if len(c.Workspace.Add) == 0 {
+			continue
+		}
+		a, err := r.givenOf(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		all[caseInput+c.ID], laid = a.digest(), append(laid, a.sources...)
 	}
 	for _, file := range script.WithImports(r.pb.Files) {
 		if err := r.addInput(all, file); err != nil {
@@ -76,17 +89,25 @@ func (r *Runner) addDigests(m *rundir.Manifest) {
 	whole := digestOfAll(files)
 	for _, c := range m.Cases {
 		c.Digests["judging files"] = whole
+		if added := files[caseInput+c.ID]; added != "" {
+			c.Digests["added files"] = added
+		}
 		if workspace != "" {
 			c.Digests["workspace"] = workspace
 		}
 	}
 }
 
-// digestOfAll returns one digest of inputs, without those that are a variant's.
+// ofAgents reports whether an input is what agents get in their workspaces.
+func ofAgents(name string) bool {
+	return strings.HasPrefix(name, armInput) || strings.HasPrefix(name, caseInput)
+}
+
+// digestOfAll returns one digest of inputs, without what agents get.
 func digestOfAll(files map[string]string) string {
 	whole := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if !strings.HasPrefix(name, armInput) {
+		if !ofAgents(name) {
 			fmt.Fprintf(whole, "%s\x00%s\n", name, files[name])
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
@@ -116,7 +115,7 @@ func (r *run) describeFormer(m *rundir.Manifest) {
 	}
 	m.Problems = of.Problems
 	source := r.fromRoot(r.source)
-	agents := func(name, _ string) bool { return strings.HasPrefix(name, armInput) || name == source }
+	agents := func(name, _ string) bool { return ofAgents(name) || name == source }
 	maps.DeleteFunc(m.Inputs, agents)
 	for name, digest := range of.Inputs {
 		if agents(name, digest) {
@@ -126,10 +125,12 @@ func (r *run) describeFormer(m *rundir.Manifest) {
 	for i, c := range m.Cases {
 		was := of.Cases[slices.IndexFunc(of.Cases, func(o rundir.Case) bool { return o.ID == c.ID })]
 		digests := maps.Clone(c.Digests)
-		if digest := was.Digests["workspace"]; digest != "" {
-			digests["workspace"] = digest
-		} else {
-			delete(digests, "workspace")
+		for _, of := range []string{"workspace", "added files"} {
+			if digest := was.Digests[of]; digest != "" {
+				digests[of] = digest
+			} else {
+				delete(digests, of)
+			}
 		}
 		m.Cases[i].Digests = digests
 	}

@@ -28,8 +28,9 @@ import (
 type template struct {
 	mu sync.Mutex
 	t  *workspace.Template
-	// arms are what variants lay over it, by their ids.
-	arms map[string]*arm
+	// arms are what variants lay over it, by their ids, and given what cases put into it.
+	arms, given map[string]*arm
+	held        int // bytes in given
 	// found: a search for the first n secrets has found one in the template. It is over when searched is set, and clean
 	// tells that all was searched and none was found.
 	found           atomic.Bool
@@ -203,10 +204,13 @@ func exclude(src *workspace.Source, paths []string) {
 	}
 }
 
-// SourceOf returns the absolute directory that the workspaces of a playbook are copied from: if it does not say, the
-// given one, or the top of the repository whose commit it names.
+// SourceOf returns the absolute directory that the workspaces of a playbook are copied from, empty if nothing is: if it
+// does not say, the given one, or the top of the repository whose commit it names.
 func SourceOf(pb *plan.Playbook, byDefault string, beside func(string) string) string {
-	if pb.Workspace.From != "" {
+	switch {
+	case pb.Workspace.Empty:
+		return ""
+	case pb.Workspace.From != "":
 		return beside(pb.Workspace.From)
 	}
 	if pb.Workspace.Commit != "" {
@@ -256,6 +260,9 @@ func named(pb *plan.Playbook, beside func(string) string) []string {
 		all = append(all, beside(s.Dir))
 	}
 	for _, c := range pb.Cases {
+		for _, add := range c.Workspace.Add {
+			all = append(all, beside(add.From))
+		}
 		if rel, err := filepath.Rel(filepath.Dir(pb.File), c.Position.File); err == nil && c.Position.File != "" {
 			all = append(all, beside(rel))
 		}

@@ -296,8 +296,7 @@ func (a *attempt) setRun() error {
 
 // ask sends the unit's agent prompts; the first time it starts the session.
 func (a *attempt) ask(ctx context.Context, prompts []string) error {
-	w := a.pb.Workspace
-	given := w.From != "" || w.Commit != "" || len(a.unit.Case.Files) > 0 || a.unit.Variant.LaysFiles()
+	given := a.pb.Workspace.Named() || a.unit.Case.LaysFiles() || a.unit.Variant.LaysFiles()
 	if given && !a.site.prepared {
 		return errors.New(
 			"the workspace has not been prepared: let a step use builtin:sdd-eval/workspace.prepare before")

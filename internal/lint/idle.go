@@ -11,11 +11,11 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/style"
-	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // idlePasses finds cases that an agent passes that says nothing and does nothing. It has the evaluators judge the
@@ -113,8 +113,14 @@ func (s *suite) prepare(ctx context.Context, c *testCase, dir string) error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-	} else if _, _, err := s.template.Prepare(ctx, dir, workspace.Seeds(c.Files)); err != nil {
-		return err
+	} else {
+		given, err := engine.GivenFiles(ctx, c.Case, s.besidePlaybook)
+		if err == nil {
+			_, _, err = s.template.Prepare(ctx, dir, given)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	name := writesStyle(c.unit)
 	if name == "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -267,7 +268,7 @@ func (s *suite) loadStyles(planned *plan.Plan) error {
 	return nil
 }
 
-// loadLaid reads what variants lay over workspaces. A rule finds what one of them has, once.
+// loadLaid reads what variants lay over workspaces, and what cases copy there. A rule finds what one of them has, once.
 func (s *suite) loadLaid(ctx context.Context, planned *plan.Plan) error {
 	seen := make(map[string]bool)
 	for _, u := range planned.Units {
@@ -280,19 +281,42 @@ func (s *suite) loadLaid(ctx context.Context, planned *plan.Plan) error {
 			return err
 		}
 		for _, l := range laid {
-			f := file{path: l.Path, data: l.Data, at: u.Variant.Position, digest: digestOf(l.Data), source: l.Source}
+			f := file{path: l.Path, data: textOf(l.Data), at: u.Variant.Position, digest: digestOf(l.Data)}
+			f.source = l.Source
 			if f.source != "" {
 				f.at = doc.Position{File: s.shownPath(f.source), Line: 1}
-			}
-			if len(l.Data) > maxFile || bytes.IndexByte(l.Data[:min(len(l.Data), 8<<10)], 0) >= 0 {
-				f.data = nil
 			}
 			if !slices.ContainsFunc(s.files, func(g file) bool { return g.path == f.path && g.digest == f.digest }) {
 				s.files = append(s.files, f)
 			}
 		}
 	}
+	for i := range s.cases {
+		c := &s.cases[i]
+		if len(c.Workspace.Add) == 0 || !prepares(c.unit) {
+			continue
+		}
+		given, err := engine.GivenFiles(ctx, c.Case, s.besidePlaybook)
+		if err != nil {
+			return err
+		}
+		for p := range c.Files { // these are known with their lines
+			delete(given, p)
+		}
+		for _, p := range slices.Sorted(maps.Keys(given)) {
+			data := given[p].Data
+			c.files = append(c.files, file{path: p, data: textOf(data), at: c.Position, digest: digestOf(data)})
+		}
+	}
 	return nil
+}
+
+// textOf returns what is searched of a file, nil: nothing.
+func textOf(data []byte) []byte {
+	if len(data) > maxFile || bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0 {
+		return nil
+	}
+	return data
 }
 
 // styleDir returns the directory of one of the playbook's own styles, empty for others.

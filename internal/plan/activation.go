@@ -192,10 +192,19 @@ func equipmentAt(root *doc.Node) []equipment {
 		}
 		return all
 	}
+	additions := func(n *doc.Node) (all []playbook.Addition) {
+		for _, add := range n.Get("workspace").Get("add").Items() {
+			if from := add.Get("from"); from != nil && trusted(from) {
+				all = append(all, playbook.Addition{From: beside(from), To: add.Get("to").Text()})
+			}
+		}
+		return all
+	}
 	common := equipment{servers: names(root.Get("mcp"))}
 	for _, cases := range []string{"cases", "evalcases"} {
 		for _, c := range root.Get(cases).Items() {
 			common.files = append(common.files, keysOf(c.Get("files"))...)
+			common.laid = append(common.laid, additions(c)...)
 		}
 	}
 	if from := root.Get("workspace").Get("from"); from != nil && trusted(from) {
@@ -215,12 +224,7 @@ func equipmentAt(root *doc.Node) []equipment {
 				e.installed = append(e.installed, beside(s))
 			}
 		}
-		e.laid = slices.Clip(e.laid)
-		for _, add := range v.Value.Get("workspace").Get("add").Items() {
-			if from := add.Get("from"); from != nil && trusted(from) {
-				e.laid = append(e.laid, playbook.Addition{From: beside(from), To: add.Get("to").Text()})
-			}
-		}
+		e.laid = slices.Concat(e.laid, additions(v.Value))
 		all = append(all, e)
 	}
 	return all

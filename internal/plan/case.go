@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Task is the one thing that a playbook without cases asks for. Its case has the id "task".
@@ -31,6 +32,9 @@ type Case struct {
 
 	// Files are written into the workspace before the agent starts: path below the workspace, with slashes, to text.
 	Files map[string]string `yaml:"files" doc:"Files to write into the workspace first, by path."`
+
+	// Workspace is what is copied over the workspace before Files are written.
+	Workspace playbook.Additions `yaml:"workspace" doc:"Directories and files to copy over the workspace first."`
 
 	// Evaluators judge this case, in addition to the playbook's.
 	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for this case, beside the playbook's."`
@@ -68,10 +72,19 @@ func (c *Case) decode(n *doc.Node) {
 	if c.Prompt != "" {
 		c.Prompts = []string{c.Prompt}
 	}
-	checkFiles(n.Get("files"))
+	checkGiven(n)
 	c.Evaluators = append(c.Evaluators, activationOf(n)...)
 	c.ExpectedAt = n.Get("expect_stop").Position()
 }
+
+// checkGiven checks what a case at n puts into the workspace.
+func checkGiven(n *doc.Node) {
+	checkFiles(n.Get("files"))
+	checkTargets(n.Get("workspace").Get("add"))
+}
+
+// LaysFiles reports whether the case puts files into the workspace.
+func (c Case) LaysFiles() bool { return len(c.Files)+len(c.Workspace.Add) > 0 }
 
 func checkFiles(files *doc.Node) {
 	for _, file := range files.Entries() {

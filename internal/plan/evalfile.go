@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // evalFile is the second kind of document: questions, and what is expected of the sessions that answer them. It says
@@ -139,9 +140,11 @@ func checkEvalFile(p *Playbook, d *doc.Document, bases map[string]bool) {
 		v.Value.Get("style").Errorf("", "an eval file has no workflow styles: they are for playbooks")
 	}
 	for _, item := range c.cases.Items() {
-		if item.Get("files") != nil && d.Root.Get("workspace") == nil {
-			item.Errorf("files",
-				"there is no `workspace` to write them into: add one, with the directory to copy as `from`")
+		for _, key := range []string{"files", "workspace"} {
+			if item.Get(key) != nil && d.Root.Get("workspace") == nil {
+				item.Errorf(key,
+					"there is no `workspace` to write them into: add one, with the directory to copy as `from`")
+			}
 		}
 	}
 }
@@ -209,9 +212,10 @@ type evalCase struct {
 
 	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How this case's session should end; default: the file's."`
 
-	Files     map[string]string `yaml:"files" doc:"Files to write into the workspace first, by path."`
-	Execution execution         `yaml:"execution" doc:"Who is asked, and what must hold for this case besides."`
-	Position  doc.Position      `yaml:",position"`
+	Files     map[string]string  `yaml:"files" doc:"Files to write into the workspace first, by path."`
+	Workspace playbook.Additions `yaml:"workspace" doc:"Directories and files to copy over the workspace first."`
+	Execution execution          `yaml:"execution" doc:"Who is asked, and what must hold for this case besides."`
+	Position  doc.Position       `yaml:",position"`
 
 	// Case is the resulting case, without its variants.
 	Case Case
@@ -232,7 +236,7 @@ func (c *evalCase) decode(n *doc.Node) {
 	if n.Get("expected_output") != nil && n.Get("expected_messages") != nil {
 		n.Errorf("expected_output", "give either `expected_output` or `expected_messages`")
 	}
-	checkFiles(n.Get("files"))
+	checkGiven(n)
 
 	prompts := slices.Concat(c.Input, c.InputMessages)
 	if c.Question != "" {
@@ -241,6 +245,7 @@ func (c *evalCase) decode(n *doc.Node) {
 	c.Case = Case{
 		ID: c.ID, Prompts: prompts, ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
 		ExpectedMessages: slices.Concat(c.ExpectedOutput, c.ExpectedMessages), Files: c.Files,
+		Workspace:  c.Workspace,
 		Evaluators: slices.Concat(c.Execution.Evaluators, activationOf(n)), Position: c.Position,
 		ExpectStop: c.ExpectStop,
 		ExpectedAt: n.Get("expect_stop").Position(),

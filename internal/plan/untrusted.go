@@ -58,6 +58,8 @@ var ofPlaybooks = []widening{
 	{"variants.*.env.pass", passes, nil},
 	{"variants.*.env.set", sets, nil},
 	{"variants.*.workspace.add.*.from", "copies what is not in the project; name what is in it", outside},
+	{"cases.*.workspace.add.*.from", "copies what is not in the project; name what is in it", outside},
+	{"evalcases.*.workspace.add.*.from", "copies what is not in the project; name what is in it", outside},
 	{"variants.*.skills.*", "copies what is not in the project; name a directory of the project", outside},
 	{"variants.*.plugins.*", "copies what is not in the project; name a directory of the project", outside},
 	{"variants.*.instructions", outsideProject, outside},

@@ -100,7 +100,7 @@ evaluators:
 var harmless = map[string]string{
 	"Sandbox": "require", "Env": "", "Addition": "to",
 	"Overlay": "workspace env files prompt_prefix prompt_suffix", // the first two by their keys
-	"Limits":  "timeout max_tool_calls max_tokens max_cost_usd exceeded run", "Workspace": "exclude repository",
+	"Limits":  "timeout max_tool_calls max_tokens max_cost_usd exceeded run", "Workspace": "exclude repository empty",
 	"Agent":      "model mode preset command", // those of agents that are not started
 	"code_judge": "config timeout compat", "command": "exit_code stdout stderr timeout cwd",
 	"llm_judge": "model judges samples rubrics config timeout compat prompt",

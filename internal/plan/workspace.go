@@ -14,6 +14,9 @@ type Workspace struct {
 	// From is the directory that is copied, relative to the playbook's directory.
 	From string `yaml:"from" min:"1" doc:"Directory to copy, relative to the playbook's directory."`
 
+	// Empty begins with no files, and not with a copy of the project.
+	Empty bool `yaml:"empty" doc:"Whether to copy nothing, not the project either; default: false."`
+
 	// Commit names a commit of the repository that the playbook is in: what it has is copied, not what is on disk.
 	Commit string `yaml:"commit" min:"1" doc:"Commit of the repository to copy from, in place of the working tree."`
 
@@ -44,9 +47,17 @@ func (w *Workspace) decode(n *doc.Node) {
 	case git != nil && w.Commit != "":
 		git.Errorf("", "of a `commit` all that it has is copied; remove one of the two")
 	}
+	for _, key := range []string{"from", "commit", "include", "exclude"} {
+		if n.Get(key) != nil && w.Empty {
+			n.Errorf(key, "nothing is copied where `empty` is true: remove one of the two")
+		}
+	}
 	checkGlobs(n.Get("include"))
 	checkGlobs(n.Get("exclude"))
 }
+
+// Named reports whether it says what is copied, be it nothing.
+func (w Workspace) Named() bool { return w.From != "" || w.Commit != "" || w.Empty }
 
 func checkGlobs(list *doc.Node) {
 	for _, item := range list.Items() {

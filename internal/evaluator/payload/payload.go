@@ -3,10 +3,12 @@
 package payload
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,9 +58,13 @@ func Of(ctx context.Context, in evaluator.Input, config any) (judge.Input, error
 	return j, nil
 }
 
-// files returns the paths of the files that the case put into the workspace, relative ones if there is none.
+// files returns the paths of what the case put into the workspace, relative ones if there is none.
 func files(c plan.Case, workspace string) []string {
-	paths := slices.Sorted(maps.Keys(c.Files))
+	paths := slices.Collect(maps.Keys(c.Files))
+	for _, add := range c.Workspace.Add {
+		paths = append(paths, cmp.Or(add.To, path.Base(filepath.ToSlash(add.From))))
+	}
+	slices.Sort(paths)
 	for i, p := range paths {
 		paths[i] = filepath.Join(workspace, filepath.FromSlash(p))
 	}
