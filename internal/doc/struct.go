@@ -215,6 +215,7 @@ func shapeOf(t reflect.Type) *shape {
 
 // patterns are those that many keys have, by the names that stand in tags for them.
 var patterns = map[string]string{
+	"check":   `^[a-zA-Z0-9][a-zA-Z0-9_-]*$`,
 	"id":      `^[a-zA-Z][a-zA-Z0-9_-]*$`,
 	"program": `^[a-zA-Z0-9][a-zA-Z0-9._+-]*$`,
 }

@@ -64,10 +64,7 @@ func answersOf(c *testCase, s *suite) []answer {
 var collectors = map[string]func(n *doc.Node) []answer{
 	"files": func(n *doc.Node) (found []answer) {
 		for _, e := range n.Get("expect").Items() {
-			target := e.Get("path").Text()
-			if clean, err := expect.CleanPath(target); err == nil {
-				target = clean
-			}
+			target := cleanPath(e.Get("path"))
 			found = append(found, textAnswers(e, target, "contains", "equals", "matches")...)
 			found = append(found, goldenAnswer(e.Get("golden"), target))
 			for _, v := range e.Get("json_path").Items() {
@@ -80,6 +77,16 @@ var collectors = map[string]func(n *doc.Node) []answer{
 		for _, f := range n.Get("fields").Items() {
 			for _, key := range []string{"equals", "text", "date"} {
 				found = append(found, valueAnswer(f.Get(key), n.Get("file").Text(), f.Get("path").Text()))
+			}
+		}
+		return found
+	},
+	"text": func(n *doc.Node) (found []answer) {
+		for _, c := range n.Get("checks").Items() {
+			for _, key := range []string{"contains", "matches", "ordered"} {
+				for _, item := range c.Get(key).Items() {
+					found = append(found, textAnswer(item, cleanPath(c.Get("file")), key))
+				}
 			}
 		}
 		return found
@@ -111,21 +118,32 @@ var collectors = map[string]func(n *doc.Node) []answer{
 	},
 }
 
+// cleanPath returns a path below the workspace as the workspace has it.
+func cleanPath(n *doc.Node) string {
+	if clean, err := expect.CleanPath(n.Text()); err == nil {
+		return clean
+	}
+	return n.Text()
+}
+
 // textAnswers returns the texts and patterns under these keys.
 func textAnswers(n *doc.Node, target string, keys ...string) (found []answer) {
 	for _, key := range keys {
-		text := n.Get(key).Text()
-		if text == "" {
-			continue
+		if text := n.Get(key); text.Text() != "" {
+			found = append(found, textAnswer(text, target, key))
 		}
-		a := answer{text: text, target: target, by: key}
-		if key == "matches" {
-			a.pattern, _ = regexp.Compile(text) // it was compiled when the playbook was read
-			a.text = lazyregexp.Literal(text)
-		}
-		found = append(found, a)
 	}
 	return found
+}
+
+// textAnswer returns the text or the pattern that stands under a key.
+func textAnswer(n *doc.Node, target, key string) answer {
+	a := answer{text: n.Text(), target: target, by: key}
+	if key == "matches" {
+		a.pattern, _ = regexp.Compile(a.text) // it was compiled when the playbook was read
+		a.text = lazyregexp.Literal(a.text)
+	}
+	return a
 }
 
 // goldenAnswer returns the text of a golden file, unless it is too long to be told.
@@ -209,6 +227,11 @@ func (c *testCase) targets() []string {
 	for _, e := range c.evaluators {
 		for _, x := range e.node.Get("expect").Items() {
 			found[path.Clean(x.Get("path").Text())] = true
+		}
+		for _, x := range e.node.Get("checks").Items() {
+			if f := x.Get("file").Text(); f != "" {
+				found[path.Clean(f)] = true
+			}
 		}
 		if f := e.node.Get("file").Text(); f != "" {
 			found[path.Clean(f)] = true

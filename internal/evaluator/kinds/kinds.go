@@ -10,6 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/files"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/llmjudge"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/metrics"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/text"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
@@ -25,6 +26,7 @@ func All() plan.Kinds {
 		"files":           files.Kind(),
 		"llm_judge":       llmjudge.Kind(),
 		"metrics":         metrics.Kind(),
+		"text":            text.Kind(),
 		"tool_trajectory": tooltrajectory.Kind(),
 	}
 }

@@ -25,6 +25,7 @@ func TestAll(t *testing.T) {
 		"llm_judge":       "model: m",
 		"metrics":         "max_tool_calls: 1",
 		"files":           "expect: [{path: a, exists: true}]",
+		"text":            "checks: [{id: a, contains: [b]}]",
 		"tool_trajectory": "expected: [{tool: Read}]",
 	}
 	assert.Equal(t, slices.Sorted(maps.Keys(examples)), slices.Sorted(maps.Keys(kinds.All())))

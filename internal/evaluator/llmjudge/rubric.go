@@ -12,7 +12,7 @@ import (
 
 // rubricKeys are a rubric's keys in a playbook.
 type rubricKeys struct {
-	ID       string      `yaml:"id,required" pattern:"id" doc:"Unique in the evaluator."`
+	ID       string      `yaml:"id,required" pattern:"check" doc:"Unique in the evaluator."`
 	Text     string      `yaml:"text,required" doc:"What must hold, or what is scored."`
 	Weight   float64     `yaml:"weight" default:"1" above:"0" doc:"Part in the evaluator's score."`
 	Required bool        `yaml:"required" doc:"Whether the evaluator fails, whatever its score, if this does not hold."`

@@ -1,0 +1,178 @@
+// Package text is the evaluator kind text: it looks for texts and regular expressions in the agent's last message, or
+// in files that it left, and tells of each check. Other expectations on files belong in package files.
+package text
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// judge implements [evaluator.Evaluator].
+type judge struct{ checks []check }
+
+// check is one thing that must hold.
+type check struct {
+	id   string
+	text string // what must hold, in words
+	file string // clean, below the workspace; empty: it is about the agent's last message
+	rule rule
+}
+
+func (j judge) Needs() evaluator.Needs {
+	for _, c := range j.checks {
+		if c.file != "" {
+			return evaluator.NeedsWorkspace
+		}
+	}
+	return 0
+}
+
+// Evaluate makes the checks. One of a message or a file that is not there does not hold; a file that cannot be read is
+// an error.
+func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
+	var t expect.Tally
+	var checks []result.Check
+	sources := make(map[string]source)
+	for _, c := range j.checks {
+		s, read := sources[c.file]
+		if !read {
+			err := ctx.Err()
+			if err == nil {
+				s, err = open(in, c.file)
+			}
+			if err != nil {
+				return evaluator.Verdict{Outcome: result.Error, Reason: err.Error()}
+			}
+			sources[c.file] = s
+		}
+		done := result.Check{ID: c.id, Text: c.text, Outcome: result.Fail, Evidence: s.missing}
+		what, holds := excerpt.Line(c.text, maxText), false
+		if s.missing == "" {
+			done.Evidence, holds = c.rule.judge(s)
+		}
+		if holds {
+			done.Outcome = result.Pass
+			t.Hold(1, what)
+		} else {
+			t.Miss(1, what, done.Evidence)
+		}
+		checks = append(checks, done)
+	}
+	v := t.Verdict()
+	v.Checks = checks
+	return v
+}
+
+// open returns the message or the file that a check is about.
+func open(in evaluator.Input, file string) (source, error) {
+	if file == "" {
+		s := source{text: in.Run.Answer()}
+		if strings.TrimSpace(s.text) == "" {
+			s.missing = "the agent said nothing in its last turn"
+		}
+		return s, nil
+	}
+	left, err := expect.OpenTree(in)
+	if err != nil {
+		return source{}, err
+	}
+	data, missing, err := left.Read(file)
+	if missing != "" {
+		missing = file + ": " + missing
+	}
+	return source{file, string(data), missing}, err
+}
+
+// keys are the evaluator's own keys in a playbook.
+type keys struct {
+	Checks []checkKeys `yaml:"checks,required" doc:"What must hold, each on its own."`
+}
+
+// checkKeys are the keys of a check: exactly one of contains, not_contains, matches, not_matches and ordered.
+type checkKeys struct {
+	ID          string   `yaml:"id,required" pattern:"check" doc:"Unique in the evaluator."`
+	Text        string   `yaml:"text" min:"1" doc:"What must hold, in words; default: what is looked for."`
+	Contains    []string `yaml:"contains" min:"1" doc:"Texts, all of which are there."`
+	NotContains []string `yaml:"not_contains" min:"1" doc:"Texts, none of which is there."`
+	Matches     []string `yaml:"matches" min:"1" doc:"Go regular expressions, all found; (?m) for ^ and $ at lines."`
+	NotMatches  []string `yaml:"not_matches" min:"1" doc:"Go regular expressions, none of which is found."`
+	Ordered     []string `yaml:"ordered" min:"1" doc:"Texts, each of which is there after the one before."`
+	MinCount    int      `yaml:"min_count" default:"1" min:"1" max:"10000" doc:"How often contains, matches are there."`
+	File        string   `yaml:"file" min:"1" doc:"File in the workspace; default: the agent's last message."`
+}
+
+// Kind returns the kind of evaluator.
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
+
+func decode(n *doc.Node) any {
+	var k keys
+	n.Decode(&k)
+	items := n.Get("checks").Items()
+	var j judge
+	seen := make(map[string]int)
+	for i, c := range k.Checks {
+		if line, twice := seen[c.ID]; twice {
+			items[i].Errorf("id", "duplicate check %q, first on line %d", c.ID, line)
+		} else if c.ID != "" {
+			seen[c.ID] = items[i].Position().Line
+		}
+		j.checks = append(j.checks, c.compile(items[i]))
+	}
+	return j
+}
+
+// ops are the keys that say what is looked for.
+var ops = []string{"contains", "not_contains", "matches", "not_matches", "ordered"}
+
+// compile returns the check, and reports what is wrong with it.
+func (k checkKeys) compile(item *doc.Node) check {
+	c := check{id: k.ID, text: k.Text}
+	if k.File != "" {
+		var err error
+		if c.file, err = expect.CleanPath(k.File); err != nil {
+			item.Errorf("file", "%v", err)
+		}
+	}
+	var given []string
+	for _, op := range ops {
+		if item.Get(op) != nil {
+			given = append(given, op)
+		}
+	}
+	if len(given) != 1 {
+		item.Errorf("", "exactly one of `contains`, `not_contains`, `matches`, `not_matches` and `ordered` is required")
+		return c
+	}
+	c.rule = rule{op: given[0], count: k.MinCount}
+	if c.rule.op != "contains" && c.rule.op != "matches" {
+		expect.Meaningless(item, "with `"+c.rule.op+"`", "min_count")
+	}
+	for _, p := range item.Get(c.rule.op).Items() {
+		c.rule.patterns = append(c.rule.patterns, compilePattern(p, strings.HasSuffix(c.rule.op, "matches")))
+	}
+	if c.text == "" {
+		c.text = source{name: c.file}.String() + " " + c.rule.String()
+	}
+	return c
+}
+
+func compilePattern(n *doc.Node, expression bool) pattern {
+	p := pattern{text: n.Text()}
+	switch {
+	case p.text == "":
+		n.Errorf("", "is found in every text: write the text to find")
+	case expression:
+		var err error
+		if p.expression, err = expect.CompilePattern(p.text); err != nil {
+			n.Errorf("", "%v", err)
+		}
+	}
+	return p
+}
