@@ -43,12 +43,14 @@ type Fingerprints struct {
 	Servers   []string `json:"mcp_servers,omitempty"` // one line a server
 	Overrides []string `json:"overrides,omitempty"`   // one line an overridden answer
 	Plugins   []string `json:"plugins,omitempty"`     // those of which the agent is told, by their places
+	// Until is what had to be known for the session to end early, one line an expectation; nil: no limit ended it so.
+	Until     []string `json:"until,omitempty"`
 	Workspace Files    `json:"workspace"`
 }
 
 // OfImport returns the fingerprints for a session that was imported: no limit of the playbook held for it.
 func (f Fingerprints) OfImport() Fingerprints {
-	f.Timeout, f.ToolCalls, f.Tokens, f.CostUSD = "", 0, 0, 0
+	f.Timeout, f.ToolCalls, f.Tokens, f.CostUSD, f.Until = "", 0, 0, 0, nil
 	return f
 }
 
@@ -262,6 +264,9 @@ func (c *Cassette) staleLimits(now Fingerprints) []Change {
 	timeout, err := time.ParseDuration(now.Timeout)
 	if was.Timeout != now.Timeout && (c.stop() == result.StopTimeout || err == nil && c.took() > timeout) {
 		changes = append(changes, Change{"limit timeout", was.Timeout, now.Timeout})
+	}
+	if c.stop() == result.StopDecided && !slices.Equal(was.Until, now.Until) { // a whole session says all
+		changes = append(changes, Change{"limit until", strings.Join(was.Until, "\n"), strings.Join(now.Until, "\n")})
 	}
 	return append(changes, c.staleSpending(now)...)
 }

@@ -26,6 +26,12 @@ func TestStale(t *testing.T) {
 			c.Header.Fingerprints.Tokens, c.Header.Fingerprints.CostUSD = 5, 1.5
 		}
 	}
+	until := func(reason string) func(*Cassette) {
+		return func(c *Cassette) {
+			stop(reason)(c)
+			c.Header.Fingerprints.Until = []string{"a fires"}
+		}
+	}
 	files := func(n int) func(*Fingerprints) {
 		return func(f *Fingerprints) {
 			f.Workspace = Files{Digest: "new", ByPath: map[string]string{}}
@@ -47,6 +53,7 @@ func TestStale(t *testing.T) {
 			f := &c.Header.Fingerprints
 			for _, list := range []*[]string{
 				&f.Args, &f.Permissions, &f.Steps, &f.Commands, &f.Variables, &f.Servers, &f.Plugins, &f.Overrides,
+				&f.Until,
 			} {
 				*list = []string{"a", "b"}
 			}
@@ -170,6 +177,16 @@ func TestStale(t *testing.T) {
 			name: "cost limit that did cut, removed", was: spending("cost_limit"),
 			now:  func(f *Fingerprints) { f.Tokens, f.CostUSD = 0, 0 },
 			want: []string{`limit max_cost_usd: was "1.5", is "0"`},
+		},
+		{
+			name: "what was decided", reason: "the session would go on today", was: until("decided"),
+			now:  func(f *Fingerprints) { f.Until = []string{"a fires", "b fires"} },
+			want: []string{"limit until:\n  line 2:\n  + b fires"},
+		},
+		{name: "the same was decided", was: until("decided")},
+		{
+			name: "what would be decided early", reason: "the session says all", was: until("end_turn"),
+			now: func(f *Fingerprints) { f.Until = []string{"b fires"} },
 		},
 		{
 			name: "limit that did cut, raised", reason: "the session would go on today", was: stop("max_tool_calls"),

@@ -38,7 +38,7 @@ func (d dryRun) print() {
 			d.cfg.Keep.SelectedBy)
 	}
 	d.line("units", units)
-	d.line("limits", limitsOf(d.playbook.Limits.Limits))
+	d.line("limits", limitsOf(d.playbook.Limits))
 	d.line("budget", d.budget)
 	d.line("judges", d.judges())
 	d.line("before", jobNames(d.preview.Before))
@@ -223,7 +223,7 @@ func unitLine(u engine.PreviewedUnit) string {
 }
 
 // limitsOf says what a unit may use, as far as the playbook says.
-func limitsOf(l playbook.Limits) string {
+func limitsOf(l plan.Limits) string {
 	var parts []string
 	for _, limit := range []struct {
 		set  bool
@@ -233,6 +233,7 @@ func limitsOf(l playbook.Limits) string {
 		{l.MaxToolCalls > 0, count(l.MaxToolCalls, "tool call")},
 		{l.MaxTokens > 0, fmt.Sprintf("%d tokens", l.MaxTokens)},
 		{l.MaxCostUSD > 0, fmt.Sprintf("$%.2f", l.MaxCostUSD)},
+		{l.Until != "", "until fires and silent are " + l.Until},
 		{l.Memory > 0, "memory " + sizeText(l.Memory)},
 		{l.CPUs > 0, fmt.Sprintf("%g processors", l.CPUs)},
 		{l.Disk > 0, "disk " + sizeText(l.Disk)},

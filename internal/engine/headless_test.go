@@ -145,6 +145,11 @@ func TestHeadless(t *testing.T) {
 				trajectory.Cancelled,
 			},
 		},
+		{
+			name: "decided", prompts: []string{"opens", "args"}, stop: result.StopDecided,
+			more:     "evaluators: [{type: activation, fires: [Bash]}]\nlimits: {until: decided}",
+			statuses: []trajectory.Status{trajectory.Cancelled},
+		},
 		{name: "timeout", prompts: []string{"begin", "args"}, more: "limits: {timeout: 3s}", stop: result.StopTimeout},
 		{
 			name: "silence", reason: "its model does not answer", prompts: []string{"hang"},
@@ -176,9 +181,12 @@ func TestHeadless(t *testing.T) {
 				require.Contains(t, u.Reason, tt.err, tt.reason)
 				return
 			}
-			want := result.Completed
-			if tt.stop != result.StopEndTurn {
-				want = result.Fail
+			want := result.Fail
+			switch tt.stop {
+			case result.StopEndTurn:
+				want = result.Completed
+			case result.StopDecided:
+				want = result.Pass
 			}
 			require.Equal(t, want, u.Outcome, u.Reason)
 			assert.Equal(t, tt.stop, u.Stop)

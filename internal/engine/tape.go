@@ -174,6 +174,9 @@ func (t *tape) fingerprints(prepared workspace.Manifest) cassette.Fingerprints {
 		Steps: t.setupSteps(), Commands: t.pb.Sandbox.AllowCommands, Variables: variableLines(pb.Env),
 		Workspace: cassette.FilesOf(prepared), Plugins: t.pb.PluginsOf(t.unit.Variant),
 	}
+	if limits.Until != "" {
+		f.Until = t.unit.Awaits()
+	}
 	if t.pb.Cassette.Level.RunsAgent() { // which was given these answers
 		f.Overrides = overrideLines(t.pb.Cassette.OverridesOf(t.unit))
 	}

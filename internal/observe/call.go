@@ -113,6 +113,7 @@ func (c *call) describe(o *Observer, u acp.ToolCallUpdate, where source) {
 		c.tells.Parent = o.starter(agent, c)
 	}
 	*c.start = c.tells.ToolStart
+	o.tell(*c.start)
 }
 
 // change takes a tool_call_update.

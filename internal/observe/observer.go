@@ -23,6 +23,9 @@ import (
 type Observer struct {
 	// OnCall, if not nil, is called with the number of tool calls of the session each time it grows.
 	OnCall func(total int)
+	// OnTold, if not nil, is called with each tool call, again whenever the agent describes it anew, and with each
+	// request to an MCP server.
+	OnTold func(trajectory.Body)
 	// Servers are the names of the MCP servers that the agent was given. Whatever the agent calls a tool of such a
 	// server, its name is "mcp__SERVER__TOOL", and its input is the tool's own.
 	Servers []string
@@ -208,6 +211,12 @@ func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
 		}
 	}
 	return start, true
+}
+
+func (o *Observer) tell(b trajectory.Body) {
+	if o.OnTold != nil {
+		o.OnTold(b)
+	}
 }
 
 // add appends an event of a size. Bodies are pointers until the turn ends, so that later messages can complete them.

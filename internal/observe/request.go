@@ -133,6 +133,7 @@ func (o *Observer) MCP(at time.Time, c trajectory.MCPCall) {
 		o.size += EventSize + size
 	} else {
 		o.add(at.Sub(o.start), size, c)
+		o.tell(c)
 	}
 	o.checkLimit()
 }

@@ -53,6 +53,7 @@ func check(p *Playbook, d *doc.Document, bases map[string]bool) {
 	c.armed(p.listed, p.prepares)
 	if d.Err() == nil {
 		c.decided()
+		c.until()
 		c.judged()
 		c.after()
 	}

@@ -72,7 +72,7 @@ func (c checker) ends() {
 func (c checker) stops(list *doc.Node) {
 	given := map[string]bool{
 		result.StopToolCalls: c.p.Limits.MaxToolCalls > 0, result.StopTokenLimit: c.p.Limits.MaxTokens > 0,
-		result.StopCostLimit: c.p.Limits.MaxCostUSD > 0,
+		result.StopCostLimit: c.p.Limits.MaxCostUSD > 0, result.StopDecided: c.p.Limits.Until != "",
 	}
 	var seen []string
 	for _, item := range list.Items() {

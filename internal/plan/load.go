@@ -88,7 +88,6 @@ func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, (*Case).decode)
 	doc.Handle(d, (*Cassette).decode)
 	doc.Handle(d, (*Git).decode)
-	doc.Handle(d, (*Limits).decode)
 	doc.Handle(d, (*MaxAge).decode)
 	doc.Handle(d, (*MCPServer).decode)
 	doc.Handle(d, decodeServer)

@@ -98,13 +98,12 @@ type SDDLoop struct {
 
 // Limits end a unit early, and Run the whole run. Zero fields are not given.
 type Limits struct {
-	playbook.Limits
-	Run RunLimits `yaml:"run" doc:"What ends the whole run early."`
-}
+	playbook.Limits `yaml:",inline"`
 
-func (l *Limits) decode(n *doc.Node) {
-	n.Without("run").Decode(&l.Limits)
-	n.Get("run").Decode(&l.Run)
+	// Until is "decided" if a session ends once the verdict of all its evaluators is sure, see [Early]; empty: it goes
+	// on.
+	Until string    `yaml:"until" enum:"decided" doc:"Ends a session once what fires and silent say is decided."`
+	Run   RunLimits `yaml:"run" doc:"What ends the whole run early."`
 }
 
 // RunLimits bound a run with all its units.

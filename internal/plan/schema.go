@@ -30,11 +30,6 @@ func Schema(kinds Kinds) []byte {
 	doc.Refine[Evaluator](&schemas, refineEvaluator)
 	doc.Refine[Git](&schemas, refineGit)
 	doc.Refine[Job](&schemas, refineJob)
-	doc.Refine[Limits](&schemas, func(s *doc.Schema) {
-		run := s.Properties["run"]
-		*s = *schemas.Of(reflect.TypeFor[playbook.Limits]())
-		s.Properties["run"] = run
-	})
 	doc.Refine[Matrix](&schemas, refineMatrix)
 	doc.Refine[MCPServer](&schemas, func(s *doc.Schema) { *s = *schemas.Of(reflect.TypeFor[playbook.MCPServer]()) })
 	doc.Refine[Override](&schemas, func(s *doc.Schema) { refineOverride(s, &schemas) })

@@ -96,6 +96,7 @@ var beyondSchema = map[string]string{
 	"cassette_level_mcp":        "that one key needs another",
 	"cassette_overrides_output": "what a tool can answer",
 	"cassette_overrides_unit":   "what the jobs come to",
+	"limits_until":              "which evaluators know early",
 	"needs_through_matrix":      "the order of jobs",
 	"report_before_units":       "the order of jobs",
 	"sandbox_command_missing":   "that one key needs another",

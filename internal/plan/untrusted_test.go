@@ -99,8 +99,9 @@ evaluators:
 // harmless are keys with which a playbook widens nothing.
 var harmless = map[string]string{
 	"Sandbox": "require", "Env": "", "Addition": "to",
-	"Overlay": "workspace env files prompt_prefix prompt_suffix", // the first two by their keys
-	"Limits":  "timeout max_tool_calls max_tokens max_cost_usd exceeded run", "Workspace": "exclude repository empty",
+	"Overlay":    "workspace env files prompt_prefix prompt_suffix", // the first two by their keys
+	"Limits":     "timeout max_tool_calls max_tokens max_cost_usd exceeded until run",
+	"Workspace":  "exclude repository empty",
 	"Agent":      "model mode preset command", // those of agents that are not started
 	"code_judge": "config timeout compat", "command": "exit_code stdout stderr timeout cwd",
 	"llm_judge": "model judges samples rubrics config timeout compat prompt",

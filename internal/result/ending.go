@@ -19,6 +19,8 @@ const (
 	StopToolCalls  = "max_tool_calls"
 	StopTokenLimit = "token_limit"
 	StopCostLimit  = "cost_limit"
+	// StopDecided: the verdict of all evaluators was known, which is a normal end where a playbook wants it.
+	StopDecided = "decided"
 
 	// Unsent, beside reasons that are expected: the session may end so before all prompts were sent.
 	Unsent = "unsent"
@@ -31,14 +33,14 @@ const (
 func Stops() []string {
 	return []string{
 		StopEndTurn, StopMaxTokens, StopMaxRequests, StopRefusal, StopCancelled, StopTimeout, StopToolCalls,
-		StopTokenLimit, StopCostLimit, Unsent,
+		StopTokenLimit, StopCostLimit, StopDecided, Unsent,
 	}
 }
 
 // limitKeys are the playbook's keys of the limits that end sessions.
 var limitKeys = map[string]string{
 	StopTimeout: "limits.timeout", StopToolCalls: "limits.max_tool_calls", StopTokenLimit: "limits.max_tokens",
-	StopCostLimit: "limits.max_cost_usd",
+	StopCostLimit: "limits.max_cost_usd", StopDecided: "limits.until",
 }
 
 // LimitKey returns the playbook's key of the limit that ends sessions for a reason, empty if none does.
@@ -88,6 +90,9 @@ func (u Unit) WrongEnd() string {
 		expected = []string{StopEndTurn}
 	}
 	as, whole := slices.Contains(expected, stop), u.Unsent == 0 || slices.Contains(expected, Unsent)
+	if stop == StopDecided && len(u.ExpectStop) == 0 { // no further prompt would have changed the verdict
+		return ""
+	}
 	switch {
 	case u.Stop == "" || as && whole:
 		return ""

@@ -58,6 +58,12 @@ func TestWrongEnd(t *testing.T) {
 			Ending{ExpectStop: []string{StopRefusal, Unsent}, Sent: 1, Unsent: 1},
 			"expect_stop: the session ended with max_tokens, not with refusal; prompt 2 was not sent",
 		},
+		{"decided, before all prompts were sent", StopDecided, Ending{Sent: 1, Unsent: 2}, ""},
+		{"decided, as expected", StopDecided, Ending{ExpectStop: []string{StopDecided}}, ""},
+		{
+			"decided, and not refused", StopDecided, Ending{ExpectStop: refusal},
+			"expect_stop: the session ended with decided, not with refusal",
+		},
 		{
 			"other than expected", StopMaxTokens,
 			Ending{ExpectStop: refusal, ExpectedAt: "a.yaml:3"},

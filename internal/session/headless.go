@@ -95,6 +95,7 @@ func (s *headless) prepare() error {
 func (s *headless) called(total int, c trajectory.ToolStart) {
 	s.watch.note(func(a *Activity) { a.Tool = cmp.Or(c.Title, c.Name) })
 	s.countCall(total)
+	s.told(c)
 }
 
 // denied is called with each tool that the agent had no permission to use.

@@ -119,7 +119,7 @@ func (s *live) start(ctx context.Context) error {
 
 // connect speaks with the started agent until there is a session with these MCP servers.
 func (s *live) connect(ctx context.Context, servers []acp.McpServer) error {
-	s.observer.OnCall = s.countCall
+	s.observer.OnCall, s.observer.OnTold = s.countCall, s.told
 	for _, server := range s.Playbook.MCP {
 		s.observer.Servers = append(s.observer.Servers, server.Name)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
@@ -37,6 +38,9 @@ type processSession struct {
 	// lost says that the session cannot become a recording any more.
 	lost bool
 
+	// sure reports, with each tool call, whether the verdict of all evaluators is sure; nil: the session goes on.
+	sure func(trajectory.Body) bool
+
 	deadline time.Time // of the session, by the playbook's limit
 	// overdue returns what kept the session until its deadline, nil if that is the agent.
 	overdue func() error
@@ -57,8 +61,12 @@ func newProcessSession(of *Session, paths map[string]string) processSession {
 	maps.Copy(named, paths)
 	n := cassette.NewNormaliser(named, c.Profile.Patterns(c.Playbook.Cassette.Normalise), c.Profile.Volatile)
 	n.Also(c.Dirs.Workspace, "$WORKSPACE")
+	var sure func(trajectory.Body) bool
+	if c.Playbook.Limits.Until == plan.UntilDecided {
+		sure = c.Unit.Watch()
+	}
 	return processSession{
-		Config: c, watch: &of.watch, manifest: c.Prepared,
+		Config: c, sure: sure, watch: &of.watch, manifest: c.Prepared,
 		who: Identity{
 			Agent:    trajectory.Agent{Kind: c.Profile.Kind, Model: c.Unit.Variant.Agent.Model},
 			Endpoint: c.Launch.Endpoint,
@@ -227,6 +235,13 @@ func endedBy(events []trajectory.Event, limit string, at time.Duration) []trajec
 func (s *processSession) countCall(total int) {
 	if limit := s.Playbook.Limits.MaxToolCalls; limit > 0 && total > limit {
 		s.interruptTurn(limitReached{result.StopToolCalls})
+	}
+}
+
+// told is called with each tool call and each request to an MCP server, as they become known, one after the other.
+func (s *processSession) told(b trajectory.Body) {
+	if s.sure != nil && s.sure(b) {
+		s.interruptTurn(limitReached{result.StopDecided})
 	}
 }
 

@@ -42,6 +42,7 @@ many)
 	call t4
 	sleep 60
 	;;
+opens) call t1 && sleep 60 ;;
 hang) sleep 60 ;;
 begin)
 	say 'I begin.'

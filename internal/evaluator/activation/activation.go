@@ -4,9 +4,7 @@ package activation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,11 +13,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // keys are the evaluator's own keys in a playbook.
@@ -84,24 +80,34 @@ func (es expectations) Arm(arm plan.Variant) {
 
 func (expectations) Needs() evaluator.Needs { return 0 }
 
+// of returns the expectations of what a variant has.
+func (es expectations) of(variant string) (own expectations) {
+	for _, e := range es {
+		if slices.Contains(e.Variants, variant) {
+			own = append(own, e)
+		}
+	}
+	return own
+}
+
 // Evaluate compares what the agent used with what it should use. Of what its variant does not have nothing is judged.
-// If it is not known of one whether the agent used it, nothing is known.
+// If it is not known of one whether the agent used it, nothing is known, unless the others decide.
 func (es expectations) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verdict {
 	var (
 		t       expect.Tally
 		all     []result.Activation
 		unknown string
-		lacks   []string
+		open    expectations // of which nobody knows, since the session ended before
 	)
-	s := newSession(in.Run)
-	for _, e := range es {
-		if !slices.Contains(e.Variants, in.Variant) {
-			lacks = append(lacks, e.Name)
-			continue
-		}
+	s, own := newSession(in.Run), es.of(in.Variant)
+	used := make([]bool, len(own))
+	for i, e := range own {
 		a := result.Activation{Name: e.Name, Wanted: e.fires}
 		fired, err := s.fired(e.Activated)
+		used[i] = fired
 		switch {
+		case s.cut && !fired:
+			open = append(open, e)
 		case err != nil:
 			if unknown == "" {
 				unknown = fmt.Sprintf("whether %s: cannot measure: %v", e, err)
@@ -113,10 +119,16 @@ func (es expectations) Evaluate(_ context.Context, in evaluator.Input) evaluator
 		default:
 			t.Miss(1, e.String(), "the agent did not use it")
 		}
-		if err == nil {
+		if err == nil && (fired || !s.cut) {
 			a.Fired = &fired
 		}
 		all = append(all, a)
+	}
+	var lacks []string
+	for _, e := range es {
+		if !slices.Contains(e.Variants, in.Variant) {
+			lacks = append(lacks, e.Name)
+		}
 	}
 	var v evaluator.Verdict
 	switch {
@@ -127,8 +139,16 @@ func (es expectations) Evaluate(_ context.Context, in evaluator.Input) evaluator
 			Outcome: result.Skip,
 			Reason:  fmt.Sprintf("variant %s does not have %s", in.Variant, strings.Join(lacks, ", ")),
 		}
+	case s.cut && !own.sure(used, in.Threshold):
+		v = evaluator.Verdict{
+			Outcome: result.Error,
+			Reason:  "the session ended once something else was sure (limits.until): record it anew",
+		}
 	default:
 		v = t.Verdict()
+		for _, e := range open {
+			v.Detail += fmt.Sprintf("\n- %s: not known, since the session ended once the verdict was sure", e)
+		}
 		for _, name := range lacks {
 			v.Detail += fmt.Sprintf("\n- %s: variant %s does not have it", name, in.Variant)
 		}
@@ -142,42 +162,59 @@ type session struct {
 	run     *trajectory.Run
 	calls   []trajectory.ToolCall
 	profile agent.Profile
+	// cut says that the session ended when verdicts were sure: of what was not used until then nothing is known.
+	cut bool
 }
 
 func newSession(run *trajectory.Run) session {
 	profile, _ := agent.Lookup(run.Agent.Kind)
-	return session{run, run.ToolCalls(), profile}
+	return session{run, run.ToolCalls(), profile, slices.Contains(run.StopReasons(), result.StopDecided)}
 }
 
 // fired reports whether the agent used a skill or a tool. An error says why that is not known.
 func (s session) fired(a plan.Activated) (bool, error) {
-	if a.Skill {
-		return s.usedSkill(a.Name)
+	sign := signOf(a, s.profile)
+	if slices.ContainsFunc(s.calls, sign.call) {
+		return true, nil
 	}
-	return s.calledTool(a.Name)
-}
-
-// usedSkill reports whether the agent called for a skill, or read its file, whatever came of it.
-func (s session) usedSkill(name string) (bool, error) {
-	var unclear error
-	file := fileOf(s.profile.Skills, name)
-	for i, c := range s.calls {
-		if own := s.profile.Activation; own != nil && own.Tool != "" && c.Name == own.Tool {
-			switch loaded := loads(c, own.Argument); {
-			case loaded == name || strings.HasSuffix(loaded, ":"+name): // plugin:skill
-				return true, nil
-			case loaded == "" && unclear == nil:
-				unclear = fmt.Errorf("call %d of the session, %s, does not say which skill it loads", i+1, c.Name)
-			}
-		}
-		if slices.Contains(c.Does(), "read") && mentions(c, file) {
+	for _, e := range s.run.Events {
+		if m, ok := e.Body.(trajectory.MCPCall); ok && sign.request(m) {
 			return true, nil
 		}
 	}
-	if unclear != nil {
-		return false, unclear
+	if a.Skill {
+		return false, s.hidesSkill()
 	}
-	return false, s.shows("skills")
+	return false, s.hidesTool(a.Name)
+}
+
+// hidesSkill returns an error if the agent may have used a skill that it does not show.
+func (s session) hidesSkill() error {
+	for i, c := range s.calls {
+		if name, loads := loaded(c, s.profile); loads && name == "" {
+			return fmt.Errorf("call %d of the session, %s, does not say which skill it loads", i+1, c.Name)
+		}
+	}
+	return s.shows("skills")
+}
+
+// hidesTool returns an error if the agent may have used a tool that it does not show.
+func (s session) hidesTool(name string) error {
+	server, isServers := strings.CutPrefix(name, mcpname.Prefix)
+	for _, e := range s.run.Events { // of servers that are seen
+		if m, ok := e.Body.(trajectory.MCPCall); ok && isServers && strings.HasPrefix(server, m.Server+"__") {
+			return nil
+		}
+	}
+	if err := s.shows("tools"); err != nil || isServers {
+		return err
+	}
+	for i, c := range s.calls { // whose names may be mere titles
+		if !strings.HasPrefix(c.Name, mcpname.Prefix) && !slices.Contains(s.profile.Tools, c.Name) {
+			return fmt.Errorf("call %d of the session, %q, may be of any tool", i+1, c.Name)
+		}
+	}
+	return nil
 }
 
 // shows returns an error if the agent may have used skills or tools that it did not show.
@@ -186,84 +223,4 @@ func (s session) shows(what string) error {
 		return fmt.Errorf("it is not known how agents of kind %s show which %s they use", s.run.Agent.Kind, what)
 	}
 	return evaluator.Unseen(s.run)
-}
-
-var quoted = lazyregexp.New(`^"([^"]+)"`)
-
-// loads returns the skill that a call of the tool for that names, empty if it names none.
-func loads(c trajectory.ToolCall, argument string) string {
-	args, _ := c.Args.(map[string]any)
-	if name, ok := args[argument].(string); ok {
-		return name
-	}
-	if m := quoted.FindStringSubmatch(c.Title); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-// skillFile finds the file of a skill in texts: by its path, also one of all files or of all texts beside it, or by its
-// name and the path of its directory, as in "cd .agents/skills/pdf && cat SKILL.md".
-type skillFile struct{ path, dir *regexp.Regexp }
-
-var bareName = lazyregexp.New(`(?:^|[^\w/.-]|[^\w/.-]\./)` + plan.SkillFile + `(?:$|[^\w.-])`)
-
-// fileOf returns what finds the file of a skill in the place of skills, nil if that is not known.
-func fileOf(place, name string) *skillFile {
-	if place == "" {
-		return nil
-	}
-	dir := `(?:^|[^\w.-])` + regexp.QuoteMeta(place) + `/+(?:` + regexp.QuoteMeta(name) + `|\*)`
-	return &skillFile{
-		path: regexp.MustCompile(dir + `/+(?:` + plan.SkillFile + `(?:$|[^\w.-])|\*(?:\.md)?(?:$|[^\w./*-]))`),
-		dir:  regexp.MustCompile(dir + `/*(?:$|[^\w./*-])`),
-	}
-}
-
-// mentions reports whether what is shown of a call names a file.
-func mentions(c trajectory.ToolCall, file *skillFile) bool {
-	if file == nil {
-		return false
-	}
-	texts := []string{c.Title}
-	for _, l := range c.Locations {
-		texts = append(texts, l.Path)
-	}
-	if args, err := json.Marshal(c.Args); err == nil {
-		texts = append(texts, strings.ReplaceAll(string(args), `\\`, "/"))
-	}
-	return slices.ContainsFunc(texts, func(text string) bool {
-		return file.path.MatchString(text) || file.dir.MatchString(text) && bareName.MatchString(text)
-	})
-}
-
-// calledTool reports whether the agent called a tool, whatever came of it.
-func (s session) calledTool(name string) (bool, error) {
-	for _, c := range s.calls {
-		if wildcard.Match(name, c.Name) {
-			return true, nil
-		}
-	}
-	server, isServers := strings.CutPrefix(name, mcpname.Prefix)
-	asked := false // servers are seen
-	for _, e := range s.run.Events {
-		if m, ok := e.Body.(trajectory.MCPCall); ok {
-			asked = asked || isServers && strings.HasPrefix(server, m.Server+"__")
-			if m.Tool != "" && wildcard.Match(name, mcpname.Of(m.Server, m.Tool)) {
-				return true, nil
-			}
-		}
-	}
-	if asked {
-		return false, nil
-	}
-	if err := s.shows("tools"); err != nil || isServers {
-		return false, err
-	}
-	for i, c := range s.calls { // whose names may be mere titles
-		if !strings.HasPrefix(c.Name, mcpname.Prefix) && !slices.Contains(s.profile.Tools, c.Name) {
-			return false, fmt.Errorf("call %d of the session, %q, may be of any tool", i+1, c.Name)
-		}
-	}
-	return false, nil
 }

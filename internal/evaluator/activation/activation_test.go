@@ -3,6 +3,7 @@ package activation_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -233,6 +234,96 @@ func TestVerdicts(t *testing.T) {
 			assert.Equal(t, tt.activations, v.Activations)
 		})
 	}
+}
+
+// TestSure has verdicts that are sure before the session has ended, by the same rule as those at its end, and what is
+// said of sessions that end then.
+func TestSure(t *testing.T) {
+	skill := func(name string) trajectory.Body {
+		return trajectory.ToolStart{Name: "Skill", Args: args{"skill": name}}
+	}
+	unsaid := trajectory.ToolStart{Name: "Skill"}
+	for _, tt := range []struct {
+		name, keys string
+		bodies     []trajectory.Body
+		sure       int // with which of them, from 1; 0: with none
+		outcome    result.Outcome
+		reason     string
+		fired      []any // nil: nobody knows
+	}{
+		{
+			"it fires", "fires: [pdf]", []trajectory.Body{skill("xls"), unsaid, skill("pdf")}, 3, result.Pass, "",
+			[]any{true},
+		},
+		{
+			"in a shell", "fires: [pdf]",
+			[]trajectory.Body{trajectory.ToolStart{
+				Name: "Bash", Kind: "execute", Args: args{"command": "cat .claude/skills/pdf/SKILL.md"},
+			}}, 1, result.Pass, "", []any{true},
+		},
+		{
+			"all fire", "fires: [pdf, xls]", []trajectory.Body{skill("pdf"), skill("xls")}, 2, result.Pass, "",
+			[]any{true, true},
+		},
+		{
+			"it is not silent", "silent: [pdf, xls]", []trajectory.Body{skill("pdf")}, 1, result.Fail,
+			"skill pdf is silent: the agent used it", []any{true, nil},
+		},
+		{
+			"one fires, and the other may", "fires: [pdf], silent: [xls]", []trajectory.Body{skill("pdf")}, 0,
+			result.Error, "the session ended once something else was sure (limits.until): record it anew",
+			[]any{true, nil},
+		},
+		{
+			"the other fires", "fires: [pdf], silent: [xls]", []trajectory.Body{skill("xls")}, 1, result.Fail,
+			"skill xls is silent: the agent used it", []any{nil, true},
+		},
+		{"it does not fire", "fires: [pdf]", []trajectory.Body{skill("xls"), unsaid}, 0, result.Error,
+			"the session ended once something else was sure (limits.until): record it anew", []any{nil}},
+		{
+			"a server's tool", "fires: [mcp__shop__count]",
+			[]trajectory.Body{trajectory.MCPCall{Server: "shop", Method: "tools/call", Tool: "count"}}, 1, result.Pass,
+			"", []any{true},
+		},
+		{
+			"one of two is enough", "evaluators: [{type: activation, fires: [pdf, xls], threshold: 0.5}]",
+			[]trajectory.Body{skill("xls")}, 1, result.Pass,
+			"", []any{nil, true},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pb := load(t, tt.keys)
+			pb.Limits.Until = plan.UntilDecided
+			planned, err := pb.Plan()
+			require.NoError(t, err)
+			ofClaude := func(u plan.Unit) bool { return u.Variant.ID == "claude" }
+			unit := planned.Units[slices.IndexFunc(planned.Units, ofClaude)]
+			require.NotEmpty(t, unit.Awaits())
+			sure, watch := 0, unit.Watch()
+			for i, b := range tt.bodies {
+				if watch(b) && sure == 0 {
+					sure = i + 1
+				}
+			}
+			require.Equal(t, tt.sure, sure)
+			v := judge(t, pb, "claude", append(tt.bodies, trajectory.Stop{Reason: result.StopDecided})...)
+			require.Equal(t, tt.outcome, v.Outcome)
+			require.Equal(t, tt.reason, v.Reason)
+			var fired []any
+			for _, a := range v.Activations {
+				if a.Fired == nil {
+					fired = append(fired, nil)
+				} else {
+					fired = append(fired, *a.Fired)
+				}
+			}
+			require.Equal(t, tt.fired, fired)
+		})
+	}
+	lines := load(t, "fires: [pdf], evaluators: [{type: activation, name: b, silent: [xls], threshold: 0.5}]")
+	planned, err := lines.Plan()
+	require.NoError(t, err)
+	require.Equal(t, []string{"skill xls is silent (threshold 0.5)", "skill pdf fires"}, planned.Units[0].Awaits())
 }
 
 // TestAsked has a case that asks nothing else not run where nothing could be used.
