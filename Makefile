@@ -67,6 +67,11 @@ soak: ## Kill, flood and race for long what test does for a moment; docs/perform
 mutants-data: ## Replay all mutants of recordings, judgements and replies, of which test takes a sample: 10 minutes.
 	MUTANTS_DATA=1 nice $(GO) test -timeout 1h -count=1 -v -run '^TestMutantsOf' ./internal/engine
 
+.PHONY: skill-creator
+skill-creator: ## Have skill-creator's own script and viewer read our files: SKILL_CREATOR names a copy of that skill's directory.
+	SKILL_CREATOR=$(abspath $(or $(SKILL_CREATOR),$(error SKILL_CREATOR names no copy of skills/skill-creator of github.com/anthropics/skills))) \
+	  $(GO) test -count=1 -v -run '^TestSkillCreator$$' ./internal/report
+
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -35,6 +36,9 @@ scores (OPENAI_API_KEY is required).
 The format human is what people need to score the variants, human-pack.html and its like. Without
 --format it is written too, if the playbook asks people for scores.
 
+The format skill-creator writes the files that the scripts and the viewer of that skill read, of a run
+that tries a skill. It is only written if it is asked for.
+
 The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its
 line in the playbook, and adds the report to the summary of the job. It writes no file of the run.
 With this format alone the exit code is 0 whatever the outcome of the run, because the step that
@@ -56,7 +60,7 @@ sdd-eval report --format github`,
 			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest, which is the "+
 				"default; like the argument.")
 			f.list(&formats, "format", "The `LIST` of formats, separated by commas, of "+
-				strings.Join(all, ", ")+"; without it all files.", all...)
+				strings.Join(all, ", ")+"; without it all files but those of skill-creator.", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
 			o.selection.define(f)
 			f.root(&root)
@@ -130,6 +134,9 @@ func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) (*re
 	if input, ok := errors.AsType[*engine.InputError](err); ok {
 		return nil, &exitError{code: exitUsage, err: input}
 	}
+	if errors.Is(err, report.ErrNotOfSkill) {
+		return nil, &exitError{code: exitUsage, err: err, next: fault.Advice(err)}
+	}
 	return rep, err
 }
 
@@ -165,7 +172,7 @@ func writeReports(ctx context.Context, r *rundir.Run, o reporting) (*report.Repo
 	}
 	formats := o.formats
 	if len(formats) == 0 {
-		formats = report.Names()
+		formats = report.Usual()
 		if r.Manifest().Human && o.keep == nil {
 			formats = append(formats, humanFormat)
 		}
@@ -311,7 +318,7 @@ func (a *App) importHuman(ctx context.Context, rootFlag, run, file string) error
 		what = append(what, "labels of "+printable(scores.Rater)+" for "+count(n, "unit"))
 	}
 	fmt.Fprintf(a.Stderr, "%s: %s\n", added, strings.Join(what, ", "))
-	if _, err = rebuildReport(ctx, a, r, reporting{formats: report.Names()}); err != nil {
+	if _, err = rebuildReport(ctx, a, r, reporting{formats: report.Usual()}); err != nil {
 		return err
 	}
 	return a.sendScores(ctx, r, a.note)

@@ -386,7 +386,7 @@ func (a *App) carryOut(
 			return err
 		}
 		if packed == results {
-			o.formats = report.Names()
+			o.formats = report.Usual()
 		}
 		written, _, err := writeReports(ctx, run, o)
 		if err != nil {

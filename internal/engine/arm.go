@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -24,6 +25,7 @@ import (
 type arm struct {
 	files     map[string]workspace.Seed
 	installed []string // the places of skills and plugins in the workspace
+	skills    []rundir.Skill
 	// sources are the files that it is read from, absolute.
 	sources []string
 	// from has the source of each file that is not written in the playbook, by path.
@@ -130,12 +132,17 @@ func (r layer) arm(ctx context.Context, v plan.Variant) (*arm, error) {
 		return nil, err
 	}
 	for _, dir := range v.Overlay.Skills {
-		if err := r.install(ctx, a, r.beside(dir), plan.SkillFile, profile.Skills); err != nil {
+		t, err := r.install(ctx, a, r.beside(dir), plan.SkillFile, profile.Skills)
+		if err != nil {
 			return nil, fmt.Errorf("skills: %s: %w", dir, err)
 		}
+		name, _ := plan.NameAtHead(plan.SkillFile, t.Files[plan.SkillFile].Data)
+		a.skills = append(a.skills, rundir.Skill{
+			Name: cmp.Or(name, filepath.Base(r.beside(dir))), Path: r.beside(dir), Digest: t.Digest(),
+		})
 	}
 	for _, dir := range v.Overlay.Plugins {
-		if err := r.install(ctx, a, r.beside(dir), plan.PluginFile, profile.Plugins); err != nil {
+		if _, err := r.install(ctx, a, r.beside(dir), plan.PluginFile, profile.Plugins); err != nil {
 			return nil, fmt.Errorf("plugins: %s: %w", dir, err)
 		}
 	}
@@ -208,17 +215,17 @@ func (a *arm) lay(files map[string]workspace.Seed, from, to string) {
 
 // install puts a skill or a plugin, which has the file by which agents know it, below a directory of the workspace: see
 // [skill.Install].
-func (r layer) install(ctx context.Context, a *arm, dir, file, below string) error {
+func (r layer) install(ctx context.Context, a *arm, dir, file, below string) (skill.Tree, error) {
 	src := workspace.Source{Dir: dir, Hide: otherPlaybook}
 	exclude(&src, slices.Concat(r.ours, []string{r.beside(filepath.Base(r.pb.File))}, r.pb.Files))
 	t, err := skill.Install(ctx, src, file)
 	if err != nil {
-		return err
+		return t, err
 	}
 	to := path.Join(below, filepath.Base(dir))
 	a.installed = append(a.installed, to)
 	a.lay(t.Files, dir, to)
-	return nil
+	return t, nil
 }
 
 // size is how many bytes its files have.
@@ -251,6 +258,18 @@ func (r *Runner) arms(ctx context.Context) (map[string]*arm, error) {
 		all[v.ID] = a
 	}
 	return all, nil
+}
+
+// skillsOf returns the skills that an arm installs, as manifests have them; nil for no arm.
+func (r *Runner) skillsOf(a *arm) (skills []rundir.Skill) {
+	if a == nil {
+		return nil
+	}
+	for _, s := range a.skills {
+		s.Path = r.fromRoot(s.Path)
+		skills = append(skills, s)
+	}
+	return skills
 }
 
 // seeds returns the files that a unit's workspace has beside those of the template: the case's, and over them what the

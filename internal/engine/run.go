@@ -197,8 +197,12 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 		return &InputError{err}
 	}
 	r.addDigests(&m)
+	arms, err := r.arms(ctx)
+	if err != nil {
+		return &InputError{err}
+	}
 	for i, v := range m.Variants {
-		m.Variants[i].Env = env[v.ID]
+		m.Variants[i].Env, m.Variants[i].Skills = env[v.ID], r.skillsOf(arms[v.ID])
 	}
 	if r.former != nil {
 		r.describeFormer(&m)

@@ -214,7 +214,7 @@ func jobOf(j result.Job) Job {
 func (s source) variant(m rundir.Variant, rep *Report) Variant {
 	v := Variant{
 		ID: m.ID, Style: m.Style, Kind: m.Kind, Reference: m.Reference, Axes: m.Axes, Ablated: m.Ablated,
-		Of: m.Of, Preset: m.Preset,
+		Of: m.Of, Skills: m.Skills, Preset: m.Preset,
 		Model: m.Model, Mode: m.Mode, Command: m.Command, Args: m.Args, Env: m.Env,
 	}
 	for _, r := range s.human {

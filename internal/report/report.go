@@ -158,9 +158,23 @@ func (u Unit) metrics() *result.Metrics {
 
 // Format is a kind of report.
 type Format struct {
-	Name   string // on the command line
-	File   string // in the run's directory
-	render func(*Report) ([]byte, error)
+	Name string // on the command line
+	File string // in the run's directory; the first to look at, if there are several
+	// Asked says that it is only written if somebody asks for it.
+	Asked bool
+	// write makes the files, whose names are below the report's directory.
+	write func(rep *Report, file func(name string, data []byte) error) error
+}
+
+// single is a format of one file.
+func single(name, file string, render func(*Report) ([]byte, error)) Format {
+	return Format{Name: name, File: file, write: func(rep *Report, write func(string, []byte) error) error {
+		data, err := render(rep)
+		if err != nil {
+			return err
+		}
+		return write(file, data)
+	}}
 }
 
 // Page is the file of the report for people.
@@ -168,17 +182,27 @@ const Page = "report.html"
 
 // Formats is the table of all formats.
 var Formats = []Format{
-	{"md", "report.md", func(rep *Report) ([]byte, error) { return rep.Markdown(), nil }},
-	{"json", "report.json", (*Report).JSON},
-	{"html", Page, (*Report).HTML},
-	{"junit", "report.junit.xml", (*Report).JUnit},
+	single("md", "report.md", func(rep *Report) ([]byte, error) { return rep.Markdown(), nil }),
+	single("json", "report.json", (*Report).JSON),
+	single("html", Page, (*Report).HTML),
+	single("junit", "report.junit.xml", (*Report).JUnit),
+	{Name: SkillCreator, File: iteration + "benchmark.json", Asked: true, write: (*Report).skillCreator},
 }
 
 // Names returns the names of all formats.
-func Names() []string {
-	names := make([]string, len(Formats))
-	for i, f := range Formats {
-		names[i] = f.Name
+func Names() (names []string) {
+	for _, f := range Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Usual returns the names of the formats that are written without being asked for.
+func Usual() (names []string) {
+	for _, f := range Formats {
+		if !f.Asked {
+			names = append(names, f.Name)
+		}
 	}
 	return names
 }
@@ -195,15 +219,12 @@ func (rep *Report) Write(names []string) (files []string, err error) {
 		if !slices.Contains(names, f.Name) {
 			continue
 		}
-		data, err := f.render(rep)
-		if err != nil {
+		if err := f.write(rep, func(name string, data []byte) error {
+			return rep.run.WriteFile(rep.dir+name, data)
+		}); err != nil {
 			return files, fmt.Errorf("make %s: %w", f.File, err)
 		}
-		name := rep.dir + f.File
-		if err := rep.run.WriteFile(name, data); err != nil {
-			return files, err
-		}
-		files = append(files, name)
+		files = append(files, rep.dir+f.File)
 	}
 	return files, nil
 }

@@ -144,9 +144,9 @@ func sampleRun(t testing.TB, random *rand.Rand) json.RawMessage {
 func TestWriteTwiceIsTheSame(t *testing.T) {
 	run := openRun(t)
 	read := func() map[string]string {
-		written, err := loaded(t, run).Write(Names())
+		written, err := loaded(t, run).Write(Usual())
 		require.NoError(t, err)
-		require.Len(t, written, len(Formats))
+		require.Len(t, written, len(Usual()))
 		files := make(map[string]string)
 		for _, name := range written {
 			data, err := os.ReadFile(filepath.Join(run.Dir(), name))

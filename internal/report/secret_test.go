@@ -53,9 +53,9 @@ func TestNoFaceShowsSecrets(t *testing.T) {
 	require.NoError(t, run.AppendJob(j))
 	require.NoError(t, run.Finish(rundir.StateFinished, "problem: "+canary))
 
-	files, err := loaded(t, run).Write(Names())
+	files, err := loaded(t, run).Write(Usual())
 	require.NoError(t, err)
-	require.Len(t, files, len(Formats))
+	require.Len(t, files, len(Usual()))
 	found, err := secrettest.ScanDir(run.Dir(), texts...)
 	require.NoError(t, err)
 	require.Empty(t, found)

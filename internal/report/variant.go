@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // reference marks variants that are there to be compared with, where people look.
@@ -32,6 +33,8 @@ type Variant struct {
 	// Ablated is what it leaves out of the variant Of.
 	Ablated string `json:"ablated,omitempty"`
 	Of      string `json:"of,omitempty"`
+	// Skills are those that it puts where its agent looks for skills.
+	Skills []rundir.Skill `json:"skills,omitempty"`
 
 	Preset  string   `json:"preset,omitempty"` // its name
 	Model   string   `json:"model,omitempty"`

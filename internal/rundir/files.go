@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -29,6 +30,28 @@ func (r *Run) WriteFile(name string, data []byte) error {
 	}
 	if err := writeFile(r.dir, name, data); err != nil {
 		return fmt.Errorf("run %s: %w", r.ID(), err)
+	}
+	return nil
+}
+
+// RemoveEach removes what a directory of the run has whose name begins with prefix, if there is such a directory.
+func (r *Run) RemoveEach(dir, prefix string) error {
+	path := filepath.Join(r.dir, filepath.FromSlash(dir))
+	err := disk.Tree(r.dir).Check(path)
+	var entries []os.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && err == nil {
+			err = disk.Tree(r.dir).RemoveAll(filepath.Join(path, e.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: remove %s%s*: %w", r.ID(), dir, prefix, err)
 	}
 	return nil
 }
