@@ -165,7 +165,9 @@ func loadResumed(cfg engine.Config, run *rundir.Run) (*plan.Plan, error) {
 
 // sourceOf returns what a run says of its playbook's file.
 func sourceOf(cfg engine.Config) plan.Source {
-	return plan.Source{Root: cfg.Root, Untrusted: cfg.Untrusted, StartsAgents: cfg.Mode != engine.Replay}
+	return plan.Source{
+		Root: cfg.Root, Untrusted: cfg.Untrusted, StartsAgents: cfg.Mode != engine.Replay && !cfg.OwnAgents,
+	}
 }
 
 func planOf(source plan.Source) (*plan.Plan, error) {

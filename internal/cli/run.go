@@ -47,6 +47,8 @@ type runOptions struct {
 	ablate string
 	// rejudge is the run that is judged anew.
 	rejudge string
+	// front are the options of `sdd-eval skill`, if that runs it.
+	front *skillOptions
 }
 
 func runCommand() command {
@@ -416,6 +418,9 @@ func (a *App) carryOut(
 
 // command returns the command line of the same run in another mode.
 func (o runOptions) command(mode engine.Mode) string {
+	if o.front != nil {
+		return o.front.line("--case", o.selection.cases, "--mode", string(mode))
+	}
 	if o.rejudge != "" {
 		return o.resumption(o.rejudge)
 	}
@@ -429,6 +434,9 @@ func (o runOptions) command(mode engine.Mode) string {
 // resumption returns the command line that resumes a run with the same flags and with more, or judges one anew from the
 // beginning. The run's directory has its budget.
 func (o runOptions) resumption(id string, more ...string) string {
+	if o.front != nil {
+		return o.front.line(append([]string{"--resume", id}, more...)...)
+	}
 	if o.rejudge != "" {
 		return o.commandLine(o.rejudge)
 	}

@@ -2,141 +2,226 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 )
 
 // skillOptions are the flags of `sdd-eval skill`.
 type skillOptions struct {
+	dir                string
 	check, all, asJSON bool
+	changed            string
+	arms, cases        string
+	trials             int
+	// mode is empty if it was not given.
+	mode string
+	// agent and judge are words for agents, and command is the program of the agent, with its arguments; empty: not
+	// given.
+	agent, preset, model, judge string
+	command                     []string
+	yes                         bool
+	budget, configDir, sandbox  string
+	parallel                    int
+	resume                      string
 }
 
 func skillCommand() command {
 	return command{
-		name:  "skill",
-		usage: "[DIR] --check [--all] [--json]",
-		short: "check the evals that a skill brings",
-		long: `Finds the skill in DIR (default: the working directory) and its evals, evals/evals.json and files of
-triggers beside it, reads them and says what would be run, who would judge what, and what is wrong:
-missing files, answers that are installed with the skill, checks that hold if nothing is done. It
-only reads: no agent, no model, no network. docs/skills.md says what is read.
+		name: "skill",
+		usage: "[DIR] [--agent KIND[/PRESET]] [--preset NAME] [--model M] [--judge KIND[/PRESET]]\n" +
+			"                 [--arms with,without | with,old=REV] [--trials N] [--case CASES]\n" +
+			"                 [--mode missing|replay|record|live] [--all | --changed REF] [--yes]\n" +
+			"                 [--budget-usd USD] [--parallel N] [--sandbox KIND] [--config-dir DIR]\n" +
+			"                 [-- COMMAND ARG...]\n" +
+			"  sdd-eval skill [DIR] --resume RUN_ID [FLAGS]\n" +
+			"  sdd-eval skill [DIR] --check [--all | --changed REF] [--json]",
+		short: "run the evals that a skill brings, with the skill and without",
+		long: `Finds the skill in DIR (default: the working directory) and its evals, evals/evals.json, and runs each
+case with the skill and without, confined. It says what it will do and what that took before, asks,
+records what has no recording or a stale one, judges, and shows each check in each arm. A model decides
+what code cannot: it is asked through the same agent, so that no key is needed.
 
-This version checks; it does not run the evals.`,
-		examples: `sdd-eval skill --check
-sdd-eval skill plugins/pdf --check --json
-sdd-eval skill --check --all`,
-		codes: `0  nothing was found but notes
-1  a verdict would mean nothing: see the warnings
-2  the command line is wrong, there are no evals, or several skills and no --all
-3  something cannot be run or judged: see the errors; or the tool itself failed`,
-		args: arguments{max: 1, what: "DIR", kind: kindDir},
+With CI set, or where no agent has a login, it replays the recordings: no agent, no network, no key.
+They are in .sdd-eval beside evals.json: commit them.
+
+--check only reads, and says what is found and what is wrong; docs/skills.md says what is read.`,
+		examples: `sdd-eval skill
+sdd-eval skill skills/pdf --agent claude --trials 3
+sdd-eval skill --arms with,old=main
+sdd-eval skill --changed origin/main --mode replay
+sdd-eval skill plugins/pdf --check --json`,
+		codes: `0    all checks hold with the skill, in the cases that could be run
+1    a check does not hold with the skill; or --check warns that a verdict would mean nothing
+2    the command line is wrong, there are no evals, several skills and no --all, or nobody agreed
+3    something ended in an error, is stale, or cannot be run or judged; or the tool itself failed
+130  interrupted; continue with --resume`,
+		args: arguments{max: -1, what: "DIR", kind: kindDir},
 		define: func(a *App, f *flags) action {
 			var o skillOptions
-			f.BoolVar(&o.check, "check", false, "Check the evals; nothing is run.")
-			f.BoolVar(&o.all, "all", false, "Take all skills with evals in DIR and below it, in turn.")
-			f.BoolVar(&o.asJSON, "json", false, "Print one JSON object instead of text.")
+			o.define(f)
 			return func(ctx context.Context, args []string) error {
-				dir := "."
-				if len(args) > 0 {
-					dir = args[0]
+				if err := o.complete(f, args); err != nil {
+					return err
 				}
-				return a.skill(ctx, o, dir)
+				return a.skill(ctx, o)
 			}
 		},
 	}
 }
 
-// skillOutput is what --json prints.
-type skillOutput struct {
-	Version int            `json:"version"`
-	Skills  []skill.Report `json:"skills"`
-	// NotRead are directories evals that have no file that is read.
-	NotRead []string `json:"not_read"`
+func (o *skillOptions) define(f *flags) {
+	f.BoolVar(&o.check, "check", false, "Check the evals; nothing is run.")
+	f.BoolVar(&o.all, "all", false, "Take all skills with evals in DIR and below it, in turn.")
+	f.text(&o.changed, "changed", kindText,
+		"Of all skills, take those that have changed since the commit `REF`, or whose evals have.")
+	f.BoolVar(&o.asJSON, "json", false, "Print what --check found as one JSON object.")
+	f.text(&o.agent, "agent", kindText, "The agent: `KIND[/PRESET]`, where a word of its name (claude, codex) stands "+
+		"for a kind; default: the one that made the recordings, else the one that has a login here.")
+	f.text(&o.preset, "preset", kindText,
+		"The account preset `NAME` of the agent; default: login, the machine's own.")
+	f.text(&o.model, "model", kindText, "The `MODEL` that the agent uses; default: its own.")
+	f.text(&o.judge, "judge", kindText, "The agent that judges: `KIND[/PRESET]`; default: the agent itself. Another "+
+		"vendor's gets what the agent made.")
+	f.text(&o.arms, "arms", kindText, "The `ARMS` to run, separated by commas: with, without, and old=REV, the skill "+
+		"of a commit; default: with,without.")
+	f.number(&o.trials, "trials", 1, "Run each case `N` times in each arm; default: 1.")
+	f.text(&o.cases, "case", kindText, "Only these `CASES`, separated by commas.")
+	f.choice(&o.mode, "mode", "The `MODE`: missing, the default, records what has no recording or a stale one, and "+
+		"replays the rest; replay starts no agent; record records all anew; live records nothing.",
+		"missing", "replay", "record", "live")
+	f.BoolVar(&o.yes, "yes", false, "Do not ask before agents are started.")
+	f.Var(&dollars{p: &o.budget, positive: true}, "budget-usd",
+		"End before all agents together cost more than `USD`.")
+	f.number(&o.parallel, "parallel", 1,
+		"Run up to `N` sessions at the same time; default: as `sdd-eval run` does.")
+	f.choice(&o.sandbox, "sandbox", "The `KIND` of sandbox that confines the agent; default: EVALTEST_SANDBOX, else "+
+		"auto, the strongest that works here.", "auto", "bwrap", "landlock", "command", "none")
+	f.configDir(&o.configDir)
+	f.text(&o.resume, "resume", kindRun, "The `RUN_ID` of the run to continue, the beginning of one, or latest.")
 }
 
-func (a *App) skill(ctx context.Context, o skillOptions, dir string) error {
-	named := []string{"skill"}
-	if dir != "." {
-		named = append(named, dir)
+// complete takes over the arguments, and returns an error for flags that do not go together.
+func (o *skillOptions) complete(f *flags, args []string) error {
+	o.dir = "."
+	if dash := f.ArgsLenAtDash(); dash >= 0 {
+		args, o.command = args[:dash], args[dash:]
 	}
-	named = append(named, "--check")
-	if !o.check {
-		return usageError("skill: this version checks the evals of a skill, and does not run them").
-			hint(commandLine(named...))
+	if len(args) > 0 {
+		o.dir, args = args[0], args[1:]
 	}
-	places, others, err := skill.Find(a.path(dir), o.all)
+	var err *exitError
+	switch {
+	case len(args) > 0:
+		err = usageError("skill: unexpected argument %q", args[0])
+	case o.asJSON && !o.check:
+		err = usageError("skill: --json is for --check")
+	case o.all && o.changed != "":
+		err = usageError("skill: give either --all or --changed")
+	case o.resume != "" && (o.all || o.changed != "" || o.mode != "" || o.cases != ""):
+		err = usageError("skill: --resume continues the run of one skill as it began: remove --all, --changed, --mode " +
+			"and --case")
+	case o.agent == "" && len(o.command) > 0:
+		err = usageError("skill: name the kind of the agent %q: --agent acp", o.command[0])
+	default:
+		return nil
+	}
+	return err.hint("sdd-eval skill --help")
+}
+
+// line returns the command line of the same with more arguments.
+func (o skillOptions) line(more ...string) string {
+	args := []string{"skill"}
+	if o.dir != "." {
+		args = append(args, o.dir)
+	}
+	args = append(args, more...)
+	args = append(args, "--agent", o.agent, "--preset", o.preset, "--model", o.model, "--judge", o.judge,
+		"--arms", o.arms)
+	if o.trials > 0 {
+		args = append(args, "--trials", strconv.Itoa(o.trials))
+	}
+	args = append(args, "--config-dir", o.configDir, "--sandbox", o.sandbox)
+	if len(o.command) > 0 {
+		args = append(append(args, "--"), o.command...)
+	}
+	return commandLine(args...)
+}
+
+// skill checks the evals of skills, or runs them.
+func (a *App) skill(ctx context.Context, o skillOptions) error {
+	suites, others, err := a.findSkills(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.check {
+		return a.checkSkills(suites, others, o.asJSON)
+	}
+	return a.runSkills(ctx, o, suites)
+}
+
+// findSkills reads the evals of the skills that the options mean. Others are directories evals that have no file that
+// is read.
+func (a *App) findSkills(ctx context.Context, o skillOptions) (suites []*skill.Suite, others []string, err error) {
+	several := o.all || o.changed != ""
+	places, others, err := skill.Find(a.path(o.dir), several)
 	switch {
 	case err != nil:
-		return usageError("skill: %w", err)
+		return nil, nil, usageError("skill: %w", err)
 	case len(places) == 0:
-		return usageError("skill: %s has no evals: there is no evals/evals.json, and no file of triggers in evals%s",
-			dir, notRead(others)).hint("sdd-eval skill --help")
-	case len(places) > 1 && !o.all:
+		return nil, nil, usageError("skill: %s has no evals: there is no evals/evals.json, and no file of triggers in "+
+			"evals%s", o.dir, notRead(others)).hint("sdd-eval skill --help")
+	case len(places) > 1 && !several:
 		var list strings.Builder
 		for _, p := range places {
 			fmt.Fprintf(&list, "\n  %s", a.shown(filepath.Join(p.Root, filepath.FromSlash(p.Dir))))
 		}
-		return usageError("skill: there are %d skills with evals, name one:%s", len(places), list.String()).
-			hint(commandLine(append(named, "--all")...))
+		more := []string{"--all"}
+		if o.check {
+			more = []string{"--check", "--all"}
+		}
+		return nil, nil, usageError("skill: there are %d skills with evals, name one:%s", len(places), list.String()).
+			hint(o.line(more...))
 	}
-	out := skillOutput{Version: 1, Skills: []skill.Report{}, NotRead: []string{}}
-	for _, other := range others {
-		out.NotRead = append(out.NotRead, a.shownFile(other))
+	changed := func(*skill.Suite) bool { return true }
+	if o.changed != "" {
+		if changed, err = changedSince(ctx, places[0].Root, o.changed); err != nil {
+			return nil, nil, err
+		}
 	}
-	levels := make(map[skill.Level]bool)
-	for i, p := range places {
+	for _, p := range places {
 		s, err := skill.Load(ctx, p)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		levels[s.Level()] = true
-		report := s.Report(a.shownFile)
-		out.Skills = append(out.Skills, report)
-		if o.asJSON {
-			continue
+		if changed(s) {
+			suites = append(suites, s)
 		}
-		if i > 0 {
-			fmt.Fprintln(a.Stdout)
-		}
-		var text strings.Builder
-		if err := report.WriteText(&text); err != nil {
-			return err
-		}
-		fmt.Fprint(a.Stdout, a.secrets.String(text.String()))
 	}
-	if o.asJSON {
-		text, err := jsonvalue.MarshalIndent(out, "", "  ")
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(inJSON{a.Stdout}, a.secrets.String(string(text)))
-	} else if len(others) > 0 {
-		fmt.Fprintln(a.Stderr, "note: no known eval file in: "+strings.Join(out.NotRead, ", "))
+	if len(suites) == 0 {
+		fmt.Fprintf(a.Stderr, "of %s none has changed since %s\n", count(len(places), "skill"), printable(o.changed))
 	}
-	result := exitError{next: "mend what was found, then check again"}
-	switch {
-	case levels[skill.Error]:
-		result.code, result.err = exitHarness, errors.New("the skill has evals that cannot be run or judged")
-		return &result
-	case levels[skill.Warning]:
-		result.code, result.err = exitFailed, errors.New("the skill has evals whose verdict would mean nothing")
-		return &result
-	}
-	return nil
+	return suites, others, nil
 }
 
-// notRead counts directories evals of whose files none is known.
-func notRead(others []string) string {
-	switch len(others) {
-	case 0:
-		return ""
-	case 1:
-		return "; of the files in 1 directory evals none is known"
+// changedSince returns what tells whether a skill or its evals differ from what they were in a commit.
+func changedSince(ctx context.Context, root, ref string) (func(*skill.Suite) bool, error) {
+	commit, err := git.Commit(ctx, root, ref)
+	if err != nil {
+		return nil, usageError("skill: --changed: %w", err)
 	}
-	return fmt.Sprintf("; of the files in %d directories evals none is known", len(others))
+	tracked, err := git.Output(ctx, root, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", commit)
+	if err != nil {
+		return nil, err
+	}
+	added, err := git.Output(ctx, root, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, err
+	}
+	files := listed(strings.Split(tracked+"\x00"+added, "\x00")...)
+	return func(s *skill.Suite) bool { return s.Concerns(files) }, nil
 }

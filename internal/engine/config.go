@@ -49,6 +49,8 @@ type Config struct {
 	SandboxRequire []string
 	// Untrusted says that the playbook is a stranger's: whoever reads it refuses what widens, see [plan.Source].
 	Untrusted bool
+	// OwnAgents says that the user chose the agents of an untrusted playbook, so that they may be started.
+	OwnAgents bool
 	// Secrets are the values that nothing that is written may show. Those of Environ are added, and those of presets
 	// when they are resolved. Nil: a set of the runner's own.
 	Secrets *secret.Set
@@ -74,6 +76,9 @@ type Config struct {
 	GoVersion string
 	// Environ is the environment that run steps start from.
 	Environ []string
+	// Renew reports whether the session of a unit is recorded anew in mode [Missing] although there is a recording,
+	// such as a stale one. Nil: none is.
+	Renew func(plan.Unit) bool
 	// Selected and SelectedJob report whether a unit, and a job after the units, is to be run. Nil: all are.
 	Selected    func(plan.Unit) bool
 	SelectedJob func(plan.Job) bool

@@ -28,6 +28,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
@@ -382,9 +383,9 @@ func (r *Runner) CassettePath(u plan.Unit) string {
 }
 
 // stem is the playbook's path without extension, by which cassettes are found; what is of a test in Go keeps that. A
-// playbook outside the root has its name alone.
+// playbook outside the root has its name alone, and so has one that was written for a skill.
 func (r *Runner) stem() string {
-	stem := r.pb.File
+	stem := strings.TrimPrefix(r.pb.File, skill.Generated+"/")
 	if ext := filepath.Ext(stem); ext != cassette.GoExt {
 		stem = strings.TrimSuffix(stem, ext)
 	}

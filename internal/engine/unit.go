@@ -103,8 +103,9 @@ func (r role) needsTape() bool { return r == answered || r == replays || r == re
 
 // roleOf returns what stands for the unit's agent.
 func (r *Runner) roleOf(u plan.Unit) role {
+	renews := r.cfg.Renew != nil && r.cfg.Renew(u)
 	switch mode := r.cfg.Mode; {
-	case mode == Record, mode == Missing && !cassette.Exists(r.CassettePath(u)):
+	case mode == Record, mode == Missing && (renews || !cassette.Exists(r.CassettePath(u))):
 		return records
 	case mode == Live:
 		return lives

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -70,6 +71,9 @@ var types = map[string]Op{
 
 // forModels matches declared types that say that a model is to decide.
 var forModels = lazyregexp.New(`^(validator|behavioral|behavior_.*)$`)
+
+// maxCount is how often a text may have to be there.
+const maxCount = 10_000
 
 var checkKeys = []string{
 	"text", "description", "check", "name", "value", "id", "type", "kind", "pattern", "patterns", "min_count",
@@ -220,13 +224,17 @@ func (r *reader) rule(n *doc.Node, where, typ string, op Op, from string) (rule 
 	rule = Rule{Op: op, Min: 1}
 	for _, key := range []string{"path", "file"} {
 		if v := r.text(n.Get(key), where); v != "" {
-			rule.File = v
+			var err error
+			if rule.File, err = expect.CleanPath(v); err != nil {
+				r.bad(n.Get(key), where, "%v", err)
+			}
 		}
 	}
 	if least := n.Get("min_count"); least != nil {
 		var err error
-		if rule.Min, err = strconv.Atoi(least.Text()); err != nil || least.Kind() != doc.Number || rule.Min < 1 {
-			r.bad(least, where, "must be a whole number of at least 1")
+		if rule.Min, err = strconv.Atoi(least.Text()); err != nil || least.Kind() != doc.Number || rule.Min < 1 ||
+			rule.Min > maxCount {
+			r.bad(least, where, "must be a whole number from 1 to %d", maxCount)
 			return rule, false
 		}
 	}
@@ -262,13 +270,14 @@ func (r *reader) rule(n *doc.Node, where, typ string, op Op, from string) (rule 
 // expression returns a regular expression; one that cannot be used is found.
 func (r *reader) expression(n *doc.Node, where string, op Op) (Pattern, bool) {
 	re, err := regexp.Compile("(?m)" + n.Text())
+	_, always := expect.CompilePattern("(?m)" + n.Text())
 	switch {
 	case err != nil:
 		what := fmt.Sprintf("%s: %q is no regular expression that RE2 knows: %s", n.Path(), n.Text(),
 			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		r.add(Error, "expression", n.Position(), where, what,
 			"write it without lookaround, backreferences and possessive repetition, or as a check for a model")
-	case op == Contains && re.MatchString(""):
+	case always != nil, op == Contains && re.MatchString(""):
 		what := fmt.Sprintf("%s: %q is found in every text", n.Path(), n.Text())
 		r.add(Error, "expression", n.Position(), where, what, "write one that needs a character")
 	default:

@@ -179,7 +179,7 @@ func Load(ctx context.Context, p Place) (*Suite, error) {
 	}
 	if s.Dir != "" {
 		var err error
-		s.Installed, err = Install(ctx, workspace.Source{Dir: s.path(s.Dir)}, plan.SkillFile)
+		s.Installed, err = Install(ctx, workspace.Source{Dir: s.File(s.Dir)}, plan.SkillFile)
 		if ctx.Err() != nil {
 			return nil, err
 		}
@@ -210,7 +210,7 @@ func (r *reader) findSkill() error {
 		want = path.Base(r.dir)
 	}
 	beside := path.Join(r.base, plan.SkillFile)
-	if _, err := os.Lstat(r.path(beside)); err == nil {
+	if _, err := os.Lstat(r.File(beside)); err == nil {
 		if !r.nested || want == "" || r.frontMatter(beside, false) == want {
 			r.choose(r.base, want)
 			return nil
@@ -265,7 +265,7 @@ func (r *reader) choose(dir, want string) {
 		what := fmt.Sprintf("skill_name is %q, and the skill calls itself %q", want, name)
 		r.add(Note, "name", r.nameAt, "", what, "")
 	}
-	for _, n := range []string{name, want, filepath.Base(r.path(dir))} {
+	for _, n := range []string{name, want, filepath.Base(r.File(dir))} {
 		if r.Name == "" {
 			r.Name = n
 		}
@@ -274,7 +274,7 @@ func (r *reader) choose(dir, want string) {
 
 // skills returns the skills in a directory and below it, those in directories evals apart.
 func (r *reader) skills(dir string) ([]candidate, error) {
-	root, err := os.OpenRoot(r.path(dir))
+	root, err := os.OpenRoot(r.File(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -298,16 +298,16 @@ func (r *reader) skills(dir string) ([]candidate, error) {
 func (r *reader) frontMatter(file string, tell bool) (name string) {
 	found := func(level Level, line int, what string) {
 		if tell {
-			r.add(level, "front-matter", doc.Position{File: r.path(file), Line: line, Column: 1}, file, what,
+			r.add(level, "front-matter", doc.Position{File: r.File(file), Line: line, Column: 1}, file, what,
 				"begin it with the lines `---`, `name: ...`, `description: ...` and `---`")
 		}
 	}
-	data, err := disk.Tree(r.Root).ReadRegular(r.path(file), doc.MaxSize)
+	data, err := disk.Tree(r.Root).ReadRegular(r.File(file), doc.MaxSize)
 	if err != nil {
 		found(Error, 1, err.Error())
 		return ""
 	}
-	name, problem := plan.NameAtHead(r.path(file), data)
+	name, problem := plan.NameAtHead(r.File(file), data)
 	if problem != nil {
 		found(Note, problem.Line, problem.Reason)
 	}
@@ -316,7 +316,7 @@ func (r *reader) frontMatter(file string, tell bool) (name string) {
 
 // otherFiles finds files that look like evals and are not read.
 func (r *reader) otherFiles() error {
-	root, err := os.OpenRoot(r.path(r.dir))
+	root, err := os.OpenRoot(r.File(r.dir))
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (r *reader) otherFiles() error {
 			continue
 		}
 		file := path.Join(r.dir, name)
-		data, err := disk.Tree(r.Root).ReadRegular(r.path(file), doc.MaxSize)
+		data, err := disk.Tree(r.Root).ReadRegular(r.File(file), doc.MaxSize)
 		if err != nil {
 			continue
 		}
@@ -345,7 +345,7 @@ func (r *reader) otherFiles() error {
 		}
 		if n > 0 {
 			what := fmt.Sprintf("it looks like %d cases, and is not read", n)
-			r.add(Note, "not-read", doc.Position{File: r.path(file), Line: 1, Column: 1}, file, what,
+			r.add(Note, "not-read", doc.Position{File: r.File(file), Line: 1, Column: 1}, file, what,
 				"only "+evalsFile+" and files of triggers are")
 		}
 	}

@@ -85,7 +85,7 @@ func (r *reader) input(n *doc.Node, where string) (in Input, ok bool, err error)
 			continue
 		}
 		looked = append(looked, p)
-		real, err := disk.Tree(r.Root).Follow(r.path(p))
+		real, err := disk.Tree(r.Root).Follow(r.File(p))
 		if err != nil {
 			return outside("cannot be reached: " + err.Error())
 		}
@@ -151,7 +151,7 @@ func inside(p string) string {
 // below returns the files of a directory, by their paths in it, and how many bytes they have. Links in it are followed
 // nowhere.
 func (r *reader) below(dir string) (all []string, size int64, err error) {
-	root, err := os.OpenRoot(r.path(dir))
+	root, err := os.OpenRoot(r.File(dir))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -211,6 +211,6 @@ func (r *reader) isPart(file string) bool {
 
 // isSkill reports whether a file holds what the SKILL.md of the skill does.
 func (r *reader) isSkill(file string) bool {
-	data, err := disk.Tree(r.Root).ReadRegular(r.path(file), doc.MaxSize)
+	data, err := disk.Tree(r.Root).ReadRegular(r.File(file), doc.MaxSize)
 	return err == nil && string(data) == string(r.Installed.Files[plan.SkillFile].Data)
 }

@@ -33,7 +33,7 @@ func (s *Suite) answers() {
 	for _, p := range slices.Sorted(maps.Keys(s.Installed.Files)) {
 		data := s.Installed.Files[p].Data
 		if len(data) > maxSearched {
-			s.add(Note, "not-searched", doc.Position{File: s.path(path.Join(s.Dir, p)), Line: 1, Column: 1}, p,
+			s.add(Note, "not-searched", doc.Position{File: s.File(path.Join(s.Dir, p)), Line: 1, Column: 1}, p,
 				fmt.Sprintf("the file has more than %d bytes, and was not searched for what cases expect", maxSearched),
 				"")
 			continue
@@ -54,7 +54,7 @@ func (s *Suite) answers() {
 				continue
 			}
 			if tells = append(tells, c.ID); at.Line == 0 {
-				at = doc.Position{File: s.path(path.Join(s.Dir, p)), Column: 1}
+				at = doc.Position{File: s.File(path.Join(s.Dir, p)), Column: 1}
 				at.Line = lineOf(string(data), c.Expected, c.Prompt)
 			}
 		}
@@ -127,7 +127,7 @@ func (s *Suite) idlePasses(c Case, k Check) bool {
 				if path.Join(in.To, f) != path.Clean(k.Rule.File) {
 					continue
 				}
-				data, err := disk.Tree(s.Root).ReadRegular(s.path(path.Join(in.From, f)), maxSearched)
+				data, err := disk.Tree(s.Root).ReadRegular(s.File(path.Join(in.From, f)), maxSearched)
 				return err == nil && k.Rule.holds(string(data))
 			}
 		}
@@ -202,7 +202,7 @@ func (r *reader) lies(name string) bool {
 		if p == ".." || strings.HasPrefix(p, "../") {
 			continue
 		}
-		if real, err := disk.Tree(r.Root).Follow(r.path(p)); err == nil {
+		if real, err := disk.Tree(r.Root).Follow(r.File(p)); err == nil {
 			if _, err := os.Lstat(real); err == nil {
 				return true
 			}

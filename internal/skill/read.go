@@ -38,12 +38,12 @@ type reader struct {
 // load reads a file of JSON; nil: it cannot be read, which is found. It is not ok if there is anything wrong with it as
 // JSON.
 func (r *reader) load(file string) (root *doc.Node, ok bool) {
-	data, err := disk.Tree(r.Root).ReadRegular(r.path(file), doc.MaxSize)
+	data, err := disk.Tree(r.Root).ReadRegular(r.File(file), doc.MaxSize)
 	if err != nil {
-		r.add(Error, "file", doc.Position{File: r.path(file), Line: 1, Column: 1}, file, err.Error(), "")
+		r.add(Error, "file", doc.Position{File: r.File(file), Line: 1, Column: 1}, file, err.Error(), "")
 		return nil, false
 	}
-	d := doc.ParseJSON(r.path(file), data)
+	d := doc.ParseJSON(r.File(file), data)
 	problems, _ := errors.AsType[doc.Problems](d.Err())
 	for _, p := range problems {
 		r.add(Error, "file", p.Position, file, strings.TrimPrefix(p.Path+": "+p.Reason, ": "), "")
@@ -53,7 +53,7 @@ func (r *reader) load(file string) (root *doc.Node, ok bool) {
 
 // there reports whether something is at a path in the directory with the evals.
 func (r *reader) there(name string) bool {
-	_, err := os.Lstat(r.path(path.Join(r.dir, name)))
+	_, err := os.Lstat(r.File(path.Join(r.dir, name)))
 	return err == nil
 }
 
@@ -254,11 +254,16 @@ func (r *reader) identify(word string, n, id *doc.Node, prompt string) (unit, gi
 	if given == "" {
 		return word + "-" + digest(prompt), ""
 	}
-	slug := notPlain.ReplaceAllString(strings.ToLower(given), "-")
-	if slug = strings.Trim(slug[:min(len(slug), 40)], "-"); slug != "" {
-		slug += "-"
+	return word + "-" + slug(given), given
+}
+
+// slug returns the letters and digits of a text, and 8 hexadecimal digits that tell it from others.
+func slug(text string) string {
+	plain := notPlain.ReplaceAllString(strings.ToLower(text), "-")
+	if plain = strings.Trim(plain[:min(len(plain), 40)], "-"); plain != "" {
+		plain += "-"
 	}
-	return word + "-" + slug + digest(given), given
+	return plain + digest(text)
 }
 
 // digest returns 8 hexadecimal digits.

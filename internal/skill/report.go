@@ -146,13 +146,13 @@ func (s *Suite) Report(shown func(path string) string) Report {
 		Queries: []QueryReport{}, Unknown: []KeyReport{}, Findings: []FindingReport{},
 	}
 	if s.Dir != "" {
-		r.Dir = shown(s.path(s.Dir))
+		r.Dir = shown(s.File(s.Dir))
 	}
 	if s.Evals != "" {
-		r.Evals = shown(s.path(s.Evals))
+		r.Evals = shown(s.File(s.Evals))
 	}
 	for _, t := range s.Triggers {
-		r.Triggers = append(r.Triggers, shown(s.path(t)))
+		r.Triggers = append(r.Triggers, shown(s.File(t)))
 	}
 	for _, p := range slices.Sorted(maps.Keys(s.Installed.Files)) {
 		f := s.Installed.Files[p]

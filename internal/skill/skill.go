@@ -115,8 +115,8 @@ func (s *Suite) sort() {
 	})
 }
 
-// path returns the absolute path of a file of the suite.
-func (s *Suite) path(p string) string { return filepath.Join(s.Root, filepath.FromSlash(p)) }
+// File returns the absolute path of a file of the suite, by its path below the root.
+func (s *Suite) File(p string) string { return filepath.Join(s.Root, filepath.FromSlash(p)) }
 
 // Level returns the worst level of the findings, empty if there are none.
 func (s *Suite) Level() Level {
@@ -133,7 +133,7 @@ func (s *Suite) Level() Level {
 func (s *Suite) Runnable() int {
 	n := 0
 	for _, c := range s.Cases {
-		if !c.Broken && !c.Command {
+		if c.Runs() {
 			n++
 		}
 	}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doctor"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/skill"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// errNoAgent says that no agent could be started here.
+var errNoAgent = errors.New("no agent was found here that has a login")
+
+// skillAgent returns the agent of a skill's sessions: the one that is named, else the one that was recorded, else the
+// one that has a login here. How says which. With starts it is one that can be started.
+func (a *App) skillAgent(o skillOptions, s *skill.Suite, starts bool) (chosen playbook.Agent, how string, err error) {
+	recorded, was := recordedAgent(s)
+	switch {
+	case o.agent != "":
+		if chosen, err = doctor.Choose(o.agent, o.configDir); err != nil {
+			err = usageError("skill: --agent: %w", err).hint("sdd-eval doctor")
+		}
+	case was:
+		chosen, how = recorded, "as recorded"
+	case starts:
+		chosen, how, err = a.agentHere(o.configDir)
+	default:
+		err = fault.Advise(fmt.Errorf("there are no recordings in %s", a.shown(s.File(s.Cassettes()))),
+			"record them where an agent has a login: "+o.line())
+	}
+	if err != nil {
+		return chosen, how, err
+	}
+	if len(o.command) > 0 {
+		chosen.Command, chosen.Args = a.agentCommand(o.command, s.File(skill.Generated))
+	}
+	if o.model != "" {
+		chosen.Model = o.model
+	}
+	chosen.Preset, err = a.presetOf(chosen, o.preset, o.configDir, starts)
+	if err == nil && starts {
+		err = a.startable(chosen, o.configDir)
+	}
+	return chosen, how, err
+}
+
+// recordedAgent returns the agent of the recordings of a skill; false: there are none.
+func recordedAgent(s *skill.Suite) (playbook.Agent, bool) {
+	dir := s.File(s.Cassettes())
+	tree := disk.Within(s.Root, dir)
+	files, err := cassette.List(tree, dir, s.Slug())
+	if err != nil {
+		return playbook.Agent{}, false
+	}
+	for _, file := range files {
+		if !strings.HasPrefix(filepath.Base(file), skill.With+".") {
+			continue
+		}
+		if c, err := cassette.Open(tree, file); err == nil {
+			f := c.Header.Fingerprints
+			return playbook.Agent{Kind: f.Kind, Command: f.Command, Args: f.Args, Model: f.Model, Mode: f.Mode}, true
+		}
+	}
+	return playbook.Agent{}, false
+}
+
+// agentHere returns the agent whose program and login are on this machine, if it is the only one. Kinds of the same
+// agent count as the first of them.
+func (a *App) agentHere(configDir string) (chosen playbook.Agent, how string, err error) {
+	var found, names []string
+	for _, p := range agent.Profiles() {
+		if p.Command == "" || p.Kind == agent.Fake || slices.Contains(names, strings.Join(p.Names, " ")) {
+			continue
+		}
+		if _, err := environ.LookPath(p.Command, a.Getenv("PATH")); err != nil {
+			continue
+		}
+		if _, ok, err := agent.MachineLogin(p, configDir); !ok || err != nil {
+			continue
+		}
+		found, names = append(found, p.Names[0]), append(names, strings.Join(p.Names, " "))
+		chosen = playbook.Agent{Kind: p.Kind, Preset: agent.Login}
+	}
+	switch len(found) {
+	case 0:
+		return chosen, "", fault.Advise(errNoAgent, "sdd-eval doctor says what is missing; or name one: --agent claude")
+	case 1:
+		return chosen, "the only one with a login here", nil
+	}
+	return chosen, "", usageError("skill: several agents have a login here: name one: --agent %s",
+		alternatives(found))
+}
+
+// presetOf returns the account of an agent: the one that is named, else the machine's own login, else the only preset.
+func (a *App) presetOf(chosen playbook.Agent, named, configDir string, starts bool) (string, error) {
+	p, _ := agent.Lookup(chosen.Kind)
+	switch {
+	case named != "":
+		return named, nil
+	case chosen.Preset != "":
+		return chosen.Preset, nil
+	case !starts && p.NeedsPreset:
+		return agent.Login, nil // nobody logs in
+	case !starts || p.PresetFile == "":
+		return "", nil
+	}
+	_, ok, loginErr := agent.MachineLogin(p, configDir)
+	if ok && loginErr == nil {
+		return agent.Login, nil
+	}
+	byWord, err := doctor.Choose(chosen.Kind, configDir)
+	if err == nil && byWord.Preset == "" && p.NeedsPreset {
+		err = loginErr
+	}
+	return byWord.Preset, err
+}
+
+// agentCommand returns the program of an agent and its arguments, as a playbook in a directory names them: files
+// relative to that.
+func (a *App) agentCommand(words []string, dir string) (program string, args []string) {
+	named := make([]string, len(words))
+	for i, w := range words {
+		named[i] = w
+		file := a.path(w)
+		if i == 0 && !strings.ContainsAny(w, "/"+string(filepath.Separator)) || !exists(file) {
+			continue
+		}
+		if rel, err := filepath.Rel(dir, file); err == nil {
+			named[i] = filepath.ToSlash(rel)
+		}
+	}
+	if len(named) > 1 {
+		args = named[1:]
+	}
+	return named[0], args
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/skill"
+)
+
+// skillOutput is what --json prints.
+type skillOutput struct {
+	Version int            `json:"version"`
+	Skills  []skill.Report `json:"skills"`
+	// NotRead are directories evals that have no file that is read.
+	NotRead []string `json:"not_read"`
+}
+
+// checkSkills prints what was found of skills.
+func (a *App) checkSkills(suites []*skill.Suite, others []string, asJSON bool) error {
+	out := skillOutput{Version: 1, Skills: []skill.Report{}, NotRead: []string{}}
+	for _, other := range others {
+		out.NotRead = append(out.NotRead, a.shownFile(other))
+	}
+	levels := make(map[skill.Level]bool)
+	for i, s := range suites {
+		levels[s.Level()] = true
+		report := s.Report(a.shownFile)
+		out.Skills = append(out.Skills, report)
+		if asJSON {
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(a.Stdout)
+		}
+		var text strings.Builder
+		if err := report.WriteText(&text); err != nil {
+			return err
+		}
+		fmt.Fprint(a.Stdout, a.secrets.String(text.String()))
+	}
+	if asJSON {
+		text, err := jsonvalue.MarshalIndent(out, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(inJSON{a.Stdout}, a.secrets.String(string(text)))
+	} else if len(others) > 0 {
+		fmt.Fprintln(a.Stderr, "note: no known eval file in: "+strings.Join(out.NotRead, ", "))
+	}
+	result := exitError{next: "mend what was found, then check again"}
+	switch {
+	case levels[skill.Error]:
+		result.code, result.err = exitHarness, errors.New("the skill has evals that cannot be run or judged")
+		return &result
+	case levels[skill.Warning]:
+		result.code, result.err = exitFailed, errors.New("the skill has evals whose verdict would mean nothing")
+		return &result
+	}
+	return nil
+}
+
+// notRead counts directories evals of whose files none is known.
+func notRead(others []string) string {
+	switch len(others) {
+	case 0:
+		return ""
+	case 1:
+		return "; of the files in 1 directory evals none is known"
+	}
+	return fmt.Sprintf("; of the files in %d directories evals none is known", len(others))
+}

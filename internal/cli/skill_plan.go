@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+)
+
+// announce says what a run of a skill would do, take and cost.
+func (a *App) announce(r *skillRun) {
+	s := r.suite
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(a.Stderr, "%-10s %s\n", name, printable(a.secrets.String(text)))
+		}
+	}
+	line("skill", fmt.Sprintf("%s in %s, digest %s", s.Name, a.shownFile(s.File(s.Dir)), s.Installed.Digest()))
+	who := r.agent.Kind
+	for _, part := range []string{r.agent.Preset, r.agent.Model} {
+		if part != "" {
+			who += ", " + part
+		}
+	}
+	if r.how != "" {
+		who += " (" + r.how + ")"
+	}
+	line("agent", who)
+	line("runs", r.design())
+	line("left out", r.leftOut())
+	if void := r.void(); len(void) > 0 {
+		line("void", some(void)+": the case has the skill's own files, so the arms get the same")
+	}
+	line("mode", fmt.Sprintf("%s, sandbox %s, %s", r.cfg.Mode, r.preview.Sandbox, r.recordings()))
+	n := r.sessions()
+	if n == 0 {
+		return
+	}
+	line("takes", r.past.time(r.preview.Units, r.preview.Parallel))
+	line("tokens", r.tokens())
+	line("price", r.past.price(r.preview.Units))
+	if most := r.cfg.Budget.MaxUSD; most > 0 {
+		line("budget", money(most, "USD"))
+	}
+}
+
+// design says how many sessions there are, and of what.
+func (r *skillRun) design() string {
+	cases := make(map[string]bool)
+	trials := 1
+	for _, u := range r.preview.Units {
+		cases[u.Case.ID], trials = true, max(trials, u.Trial)
+	}
+	arms := "arm"
+	if len(r.arms) > 1 {
+		arms += "s"
+	}
+	return fmt.Sprintf("%s × %d %s (%s) × %s: %s", count(len(cases), "case"), len(r.arms), arms,
+		strings.Join(r.arms, ", "), count(trials, "trial"), count(len(r.preview.Units), "session"))
+}
+
+// leftOut names the cases that are not run.
+func (r *skillRun) leftOut() string {
+	var commands []string
+	for _, c := range r.suite.Cases {
+		if c.Command && !c.Broken {
+			commands = append(commands, c.ID)
+		}
+	}
+	var parts []string
+	if broken := r.broken(); len(broken) > 0 {
+		parts = append(parts, some(broken)+" (cannot be run: --check says why)")
+	}
+	if len(commands) > 0 {
+		parts = append(parts, some(commands)+" (begins with a /command)")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// void returns the cases that are run and of which no difference can be told.
+func (r *skillRun) void() []string {
+	return slices.DeleteFunc(r.suite.Void(), func(id string) bool {
+		return !slices.ContainsFunc(r.preview.Units, func(u engine.PreviewedUnit) bool { return u.Case.ID == id })
+	})
+}
+
+// recordings says how many sessions are started, and how many are replayed.
+func (r *skillRun) recordings() string {
+	starts, replays := r.sessions(), 0
+	for _, u := range r.preview.Units {
+		if u.Replays && !u.Missing {
+			replays++
+		}
+	}
+	text := count(starts, "session") + " with the agent, " + fmt.Sprintf("%d replayed", replays)
+	for _, of := range []struct {
+		cases []string
+		what  string
+	}{{r.stale, "stale"}, {r.unrecorded, "not recorded"}} {
+		if len(of.cases) > 0 {
+			text += fmt.Sprintf("; %s: %s", of.what, some(of.cases))
+		}
+	}
+	return text
+}
+
+// tokens says how many tokens the sessions may take.
+func (r *skillRun) tokens() string {
+	total, known := 0.0, 0
+	for _, u := range r.preview.Units {
+		if !u.StartsAgent {
+			continue
+		}
+		var used []float64
+		for _, past := range r.past.of(u.Variant.ID) {
+			if m := past.Metrics; m != nil && m.Tokens != nil && m.Tokens.Total != nil {
+				used = append(used, float64(*m.Tokens.Total))
+			}
+		}
+		if n, ok := median(used); ok {
+			total, known = total+n, known+1
+		}
+	}
+	if known < r.sessions() {
+		return "unknown"
+	}
+	return fmt.Sprintf("about %.0f", total)
+}
+
+// consent returns an error unless somebody agrees that agents are started.
+func (a *App) consent(o skillOptions, runs []*skillRun) error {
+	sessions := 0
+	for _, r := range runs {
+		sessions += r.sessions()
+	}
+	if sessions == 0 || o.yes {
+		return nil
+	}
+	args := []string{"--yes"}
+	if o.all {
+		args = append(args, "--all")
+	}
+	args = append(args, "--changed", o.changed, "--case", o.cases, "--mode", o.mode, "--resume", o.resume,
+		"--budget-usd", o.budget)
+	return usageError("skill: nobody has agreed to %s with an agent under your account: --yes does",
+		count(sessions, "session")).hint(o.line(args...))
+}

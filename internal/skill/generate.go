@@ -1,0 +1,192 @@
+package skill
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/git"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/project"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+// Generated is the directory, below a project's root and with slashes, of the playbooks that are written for skills.
+const Generated = ".llman/sdd-eval/skills"
+
+// The words for arms.
+const (
+	With    = "with"
+	Without = "without"
+	old     = "old" // and the commit behind =
+)
+
+// ArmWords returns the arms that a list names, with commas between: with, without and old=REV, each once, with among
+// them.
+func ArmWords(list string) ([]string, error) {
+	words := strings.Split(list, ",")
+	seen := make(map[string]bool)
+	for _, w := range words {
+		id, rev, given := strings.Cut(w, "=")
+		switch {
+		case id == old && (!given || rev == ""):
+			return nil, fmt.Errorf("%q does not say of which commit: write old=REV", w)
+		case id != old && given, id != old && id != With && id != Without:
+			return nil, fmt.Errorf("%q is no arm: use with, without and old=REV", w)
+		case seen[id]:
+			return nil, fmt.Errorf("the arm %s is there twice", id)
+		}
+		seen[id] = true
+	}
+	if !seen[With] {
+		return nil, fmt.Errorf("the arm %s is missing, which is what is judged", With)
+	}
+	return words, nil
+}
+
+// EvalsDir is the directory of the evals, below the root.
+func (s *Suite) EvalsDir() string {
+	for _, file := range slices.Concat([]string{s.Evals}, s.Triggers) {
+		if file != "" {
+			return path.Dir(file)
+		}
+	}
+	return "."
+}
+
+// ownDir is what is ours beside the evals.
+const ownDir = ".sdd-eval"
+
+// Cassettes is the directory of the suite's recordings, below the root.
+func (s *Suite) Cassettes() string { return path.Join(s.EvalsDir(), ownDir, "cassettes") }
+
+// Generate writes the playbook of the suite for arms as [ArmWords] returns them, with a copy of what agents get of the
+// skill for each, and returns its absolute path. It sets o.Dir and o.Arms.
+func (s *Suite) Generate(ctx context.Context, o Options, arms []string) (string, error) {
+	dir := s.File(Generated)
+	if err := project.MakeIgnored(disk.Tree(s.Root), dir); err != nil {
+		return "", err
+	}
+	o.Dir, o.Arms = dir, nil
+	for _, word := range arms {
+		arm, err := s.arm(ctx, word)
+		if err != nil {
+			return "", fmt.Errorf("arm %s: %w", word, err)
+		}
+		o.Arms = append(o.Arms, arm)
+	}
+	text, err := s.Playbook(o)
+	if err == nil && len(text) > doc.MaxSize {
+		err = fmt.Errorf("its playbook would have %d bytes, more than the %d that a playbook may have", len(text),
+			doc.MaxSize)
+	}
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, s.Slug()+".yaml")
+	return file, disk.Tree(s.Root).Replace(file, text, 0o644)
+}
+
+func (s *Suite) arm(ctx context.Context, word string) (Arm, error) {
+	id, rev, _ := strings.Cut(word, "=")
+	a := Arm{ID: id, Reference: id != With}
+	tree := s.Installed
+	switch id {
+	case Without:
+		return a, nil
+	case old:
+		commit, err := git.Commit(ctx, s.Root, rev)
+		if err != nil {
+			return a, err
+		}
+		tree, err = Install(ctx, workspace.Source{Dir: s.File(s.Dir), Commit: commit}, plan.SkillFile)
+		if err != nil {
+			return a, fmt.Errorf("commit %.12s: %w", commit, err)
+		}
+	}
+	var err error
+	a.Copy, err = s.copy(tree)
+	return a, err
+}
+
+// copy writes what agents get of a skill into a directory that is named by its content, and returns that.
+func (s *Suite) copy(t Tree) (string, error) {
+	root := disk.Tree(s.Root)
+	above := filepath.Join(s.File(Generated), "copies")
+	dir := filepath.Join(above, s.Folder()+"-"+t.Digest())
+	if err := root.MkdirAll(above); err != nil {
+		return "", err
+	}
+	// What stands there may be a part, or have been changed since.
+	if err := root.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	for _, p := range slices.Sorted(maps.Keys(t.Files)) {
+		file := filepath.Join(dir, filepath.FromSlash(p))
+		perm := os.FileMode(0o644)
+		if t.Files[p].Exec {
+			perm = 0o755
+		}
+		if err := root.MkdirAll(filepath.Dir(file)); err != nil {
+			return "", err
+		}
+		if err := root.Replace(file, t.Files[p].Data, perm); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// Void returns the cases of which the agent without the skill gets the skill, too: no difference can be told.
+func (s *Suite) Void() []string {
+	var ids []string
+	for _, f := range s.Findings {
+		if f.Rule == "skill-as-file" && f.Level == Warning && !slices.Contains(ids, f.Where) {
+			ids = append(ids, f.Where)
+		}
+	}
+	return ids
+}
+
+// Concerns reports whether one of some files, by their paths below the root, is of the skill as agents get it, of the
+// evals, or of a case. Recordings are not.
+func (s *Suite) Concerns(files []string) bool {
+	return slices.ContainsFunc(files, func(file string) bool {
+		if rel, ok := below(s.Dir, file); ok && s.Dir != "" && !isLeftOut(rel) {
+			return true
+		}
+		if rel, ok := below(s.EvalsDir(), file); ok && !strings.HasPrefix(rel, ownDir+"/") {
+			return true
+		}
+		return slices.ContainsFunc(s.Cases, func(c Case) bool {
+			return slices.ContainsFunc(c.Inputs, func(in Input) bool {
+				_, ok := below(in.From, file)
+				return ok || in.From == file
+			})
+		})
+	})
+}
+
+// below returns the path of a file in a directory, both with slashes and relative to the same.
+func below(dir, file string) (rel string, ok bool) {
+	if dir == "." {
+		return file, true
+	}
+	return strings.CutPrefix(file, dir+"/")
+}
+
+// isLeftOut reports whether a file of a skill's directory is never installed.
+func isLeftOut(file string) bool {
+	top, _, _ := strings.Cut(file, "/")
+	return slices.ContainsFunc(neverInstalled, func(pattern string) bool {
+		match, _ := path.Match(pattern, top)
+		return match
+	})
+}
