@@ -123,8 +123,8 @@ func (o *skillOptions) complete(f *flags, args []string) error {
 	case o.all && o.changed != "":
 		err = usageError("skill: give either --all or --changed")
 	case o.resume != "" && (o.all || o.changed != "" || o.mode != "" || o.cases != ""):
-		err = usageError("skill: --resume continues the run of one skill as it began: remove --all, --changed, --mode " +
-			"and --case")
+		err = usageError("skill: --resume continues the run of one skill as it began: remove --all, --changed, " +
+			"--mode and --case")
 	case o.agent == "" && len(o.command) > 0:
 		err = usageError("skill: name the kind of the agent %q: --agent acp", o.command[0])
 	default:
