@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/sdd-eval/sdd-eval/internal/compare"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -198,6 +200,7 @@ func trialOf(run string, u result.Unit) compare.Trial {
 			t.Tokens = &n
 		}
 	}
+	t.Checks = checksOf(u)
 	for _, e := range u.Evaluations {
 		if e.Outcome == result.Pass || e.Outcome == result.Fail {
 			if t.Evaluators == nil {
@@ -208,6 +211,24 @@ func trialOf(run string, u result.Unit) compare.Trial {
 	}
 	return t
 }
+
+// checksOf returns the checks of a unit's evaluators; none, if each of these judged one thing.
+func checksOf(u result.Unit) (checks []compare.Check) {
+	if !slices.ContainsFunc(u.Evaluations, func(e result.Evaluation) bool { return len(e.Checks) > 0 }) {
+		return nil
+	}
+	for _, e := range u.Evaluations {
+		for _, c := range e.Each() {
+			checks = append(checks, compare.Check{
+				Evaluator: e.Name, ID: c.ID, Text: excerpt.Line(cmp.Or(c.Text, c.ID), maxText), Outcome: c.Outcome,
+			})
+		}
+	}
+	return checks
+}
+
+// maxText is how many characters of what a check says are kept.
+const maxText = 200
 
 // safeName matches the names of baselines, which are names of files.
 var safeName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}$`)
@@ -284,27 +305,39 @@ func (b *Baseline) check() error {
 			}
 			seen[c.ID] = true
 			for _, t := range c.Trials {
-				for name := range t.Evaluators {
-					if !plain(name) {
-						return fmt.Errorf("variant %s: case %s: evaluator %q: a name is a line of text", v.ID, c.ID,
-							name)
-					}
-				}
-				for _, a := range t.Activations {
-					if !plain(a.Name) {
-						return fmt.Errorf("variant %s: case %s: skill or tool %q: a name is a line of text", v.ID, c.ID,
-							a.Name)
-					}
-				}
-				switch t.Outcome {
-				case result.Pass, result.Fail, result.Error, result.Skip, result.Completed, result.NotRun:
-				default:
-					return fmt.Errorf("variant %s: case %s: unknown outcome %q", v.ID, c.ID, t.Outcome)
+				if err := checkTrial(t); err != nil {
+					return fmt.Errorf("variant %s: case %s: %w", v.ID, c.ID, err)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+func checkTrial(t compare.Trial) error {
+	for name := range t.Evaluators {
+		if !plain(name) {
+			return fmt.Errorf("evaluator %q: a name is a line of text", name)
+		}
+	}
+	for _, c := range t.Checks {
+		switch {
+		case !plain(c.Evaluator) || !plain(c.ID) || !plain(c.Text):
+			return fmt.Errorf("check %q of evaluator %q: names and texts are lines of text", c.ID, c.Evaluator)
+		case c.Outcome != result.Pass && c.Outcome != result.Fail:
+			return fmt.Errorf("check %s: unknown outcome %q", c.ID, c.Outcome)
+		}
+	}
+	for _, a := range t.Activations {
+		if !plain(a.Name) {
+			return fmt.Errorf("skill or tool %q: a name is a line of text", a.Name)
+		}
+	}
+	switch t.Outcome {
+	case result.Pass, result.Fail, result.Error, result.Skip, result.Completed, result.NotRun:
+		return nil
+	}
+	return fmt.Errorf("unknown outcome %q", t.Outcome)
 }
 
 // plain reports whether a name is a line of text.

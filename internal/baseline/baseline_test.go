@@ -25,6 +25,9 @@ func sample() *Baseline {
 				Outcome: result.Fail, Score: &score, CostUSD: &cost, Tokens: &tokens, Seconds: &seconds,
 				Session:    "run shop/1",
 				Evaluators: map[string]result.Outcome{"files": result.Fail},
+				Checks: []compare.Check{
+					{Evaluator: "text", ID: "3f2a91bc", Text: "It is named.", Outcome: result.Pass},
+				},
 			}, {Outcome: result.NotRun}},
 		}}}},
 	}
@@ -74,6 +77,8 @@ func TestReadRefuses(t *testing.T) {
 		"twice":         {withCase(`{"case":"a","trials":[]},{"case":"a","trials":[]}`), `case "a": ` + line},
 		"of lines":      {withCase(`{"case":"a\nbetter: all is well","trials":[]}`), line},
 		"evaluator":     {withCase(`{"case":"a","trials":[{"outcome":"pass","evaluators":{"\u001b":"pass"}}]}`), line},
+		"a check":       {withCheck(`"text":"a\nb","outcome":"pass"`), `check "1a" of evaluator "t": names and texts`},
+		"no check":      {withCheck(`"text":"a","outcome":"error"`), `check 1a: unknown outcome "error"`},
 		"report name":   {inReport(`"a\nb"`, 1), line},
 		"report trials": {inReport(`"a"`, 2000000000), "2000000000 trials"},
 	} {
@@ -93,6 +98,28 @@ func withCase(cases string) string {
 		`"variants":[{"id":"v","cases":[` + cases + `]}]}`
 }
 
+// withCheck returns a baseline with one check.
+func withCheck(keys string) string {
+	return withCase(`{"case":"a","trials":[{"outcome":"pass","checks":[{"evaluator":"t","id":"1a",` + keys + `}]}]}`)
+}
+
+// TestChecksOf: checks are kept of units of which an evaluator tells of some, in a line each.
+func TestChecksOf(t *testing.T) {
+	files := result.Evaluation{Name: "files", Outcome: result.Pass}
+	text := result.Evaluation{Name: "text", Outcome: result.Fail, Checks: []result.Check{
+		{ID: "a", Text: "It is\n\x1bnamed.", Outcome: result.Pass}, {ID: "b", Outcome: result.Fail},
+	}}
+	said := result.Evaluation{Name: "said", Outcome: result.Reported, Checks: text.Checks}
+	u := result.Unit{Outcome: result.Fail, Evaluations: []result.Evaluation{files, text, said}}
+	assert.Equal(t, []compare.Check{
+		{Evaluator: "files", ID: "files", Text: "files", Outcome: result.Pass},
+		{Evaluator: "text", ID: "a", Text: "It is \ufffdnamed.", Outcome: result.Pass},
+		{Evaluator: "text", ID: "b", Text: "b", Outcome: result.Fail},
+	}, trialOf("run", u).Checks)
+	u.Evaluations = u.Evaluations[:1]
+	assert.Nil(t, trialOf("run", u).Checks)
+}
+
 // inReport returns a report of one unit, of a playbook with a name.
 func inReport(name string, trials int) string {
 	return fmt.Sprintf(`{"run":{"name":%[1]s,"trials":%d},"variants":[{"id":"v"}],"cases":[{"id":"c"}],`+
@@ -103,6 +130,7 @@ func inReport(name string, trials int) string {
 // FuzzRead: what is read can be compared.
 func FuzzRead(f *testing.F) {
 	f.Add(withCase(`{"case":"a","trials":[{"outcome":"pass","score":0.5,"cost_usd":0}]}`))
+	f.Add(withCheck(`"text":"a","outcome":"fail"`))
 	f.Add(inReport(`"a"`, 1))
 	f.Fuzz(func(t *testing.T, text string) {
 		path := filepath.Join(t.TempDir(), "x.json")

@@ -44,6 +44,8 @@ type Trial struct {
 	Seconds *float64 `json:"seconds,omitempty"`
 	// Evaluators has the outcomes of the evaluators by their names.
 	Evaluators map[string]result.Outcome `json:"evaluators,omitempty"`
+	// Checks are those of the evaluators that passed or failed; none: each of those judged one thing.
+	Checks []Check `json:"checks,omitempty"`
 	// Activations are what is known of the use of skills and tools.
 	Activations []result.Activation `json:"activations,omitempty"`
 	// Session tells the agent's session from all others: the checksum of its recording, or its run and its unit.

@@ -69,6 +69,8 @@ type Comparison struct {
 	// Metrics has score (a difference), cost, tokens and time (ratios), as far as they are known.
 	Metrics    map[string]Metric `json:"metrics"`
 	Evaluators []Row             `json:"evaluators,omitempty"`
+	// Checks compares the checks of which evaluators tell, nil unless both arms have some.
+	Checks *Checks `json:"checks,omitempty"`
 	// Activation says how skills and tools were used of which cases say whether they should be.
 	Activation []Activation `json:"activation,omitempty"`
 	More       *More        `json:"more,omitempty"`
@@ -168,6 +170,7 @@ func (r Rule) Compare(base, head Arm) *Comparison {
 		c.Bounds = bounds(pairs)
 	}
 	c.explore(base, head, known)
+	c.Checks = checks(known, clusters, r.Alpha)
 	c.Activation = activations(pairs)
 	c.design(known, d)
 	return c

@@ -106,6 +106,22 @@ func TestCompare(t *testing.T) {
 			change: func(base, head *Arm) { used(base, 1); used(head, 1.5) },
 		},
 		{
+			name: "checks", base: "p p p f pp pp pp", head: "p f p f pp pp ff", verdict: Inconclusive, swaps: NotWorse,
+			change: func(base, head *Arm) {
+				checked(base, "text/a+ text/b+ judge/a+", "text/a+ text/b-", "text/a+", "", "text/a+",
+					"text/a+ text/b-", "text/a+ text/b+")
+				checked(head, "text/a+ text/b+", "text/a- text/b-", "text/a+", "text/a-", "text/a+", "text/a+ text/b+",
+					"text/a+ text/b- files/files-")
+			},
+		},
+		{
+			name: "checks of few cases", base: "p p", head: "p f", verdict: Inconclusive, swaps: Inconclusive,
+			change: func(base, head *Arm) {
+				checked(base, "text/a+", "text/a+ text/b-")
+				checked(head, "text/a+", "text/a- text/b-")
+			},
+		},
+		{
 			name: "where sessions part", base: "ppp fff ppp ppp ppp", head: "fff ppf fpp ffp pfp",
 			verdict: Inconclusive, swaps: NotWorse,
 			change: func(base, head *Arm) { base.Calls, head.Calls = called(base), called(head) },
@@ -147,6 +163,53 @@ func used(a *Arm, factor float64) {
 			t.Evaluators = map[string]result.Outcome{"files": result.Pass, "answer": t.Outcome}
 		}
 	}
+}
+
+// checked gives each trial of the cases of an arm checks, + for those that hold.
+func checked(a *Arm, cases ...string) {
+	for i, words := range cases {
+		for word := range strings.FieldsSeq(words) {
+			evaluator, id, _ := strings.Cut(word[:len(word)-1], "/")
+			c := Check{evaluator, id, "the answer names " + id, result.Fail}
+			if word[len(word)-1] == '+' {
+				c.Outcome = result.Pass
+			}
+			for j := range a.Cases[i].Trials {
+				a.Cases[i].Trials[j].Checks = append(a.Cases[i].Trials[j].Checks, c)
+			}
+		}
+	}
+}
+
+// TestChecks holds the figures of checks to those of a t test by hand.
+func TestChecks(t *testing.T) {
+	base, head := arm("base", "pf pp ff pp ff ee"), arm("head", "pp pp ff pf ff pp")
+	checked(&base, "t/a+ t/b-", "t/a+ t/b+", "t/a- t/b-", "t/a+ t/b+ t/c-", "t/a+", "t/a-")
+	checked(&head, "t/a+ t/b+", "t/a+ t/b+", "t/a+ t/b-", "t/a+ t/b+", "t/a+ t/b-", "t/a+")
+	head.Cases[3].Trials[1].Checks[0].Outcome = result.Fail // one of two trials: 3 of 4 checks
+	c := suite.Compare(base, head).Checks
+	// Differences .5, 0, .5, -.25, 0: mean .15, standard error .15, t 1.
+	assert.InDelta(t, .7, float64(c.Base), 1e-9)
+	assert.InDelta(t, .85, float64(c.Head), 1e-9)
+	assert.InDelta(t, .15, float64(c.Delta), 1e-9)
+	assert.InDelta(t, -.2665, float64(c.Interval[0]), 1e-4)
+	assert.InDelta(t, .5665, float64(c.Interval[1]), 1e-4)
+	assert.InDelta(t, .3739, float64(c.P), 1e-4)
+	assert.Equal(t, 5, c.Cases)
+	assert.Equal(t, []CheckFlip{
+		{"shop/c04", "t", "a", "the answer names a", 1, .5},
+		{"shop/c01", "t", "b", "the answer names b", 0, 1},
+		{"shop/c03", "t", "a", "the answer names a", 0, 1},
+	}, c.Flips)
+	head.Cases[0].Trials[1].Checks = nil
+	c = suite.Compare(base, head).Checks
+	assert.Equal(t, [2]int{4, 1}, [2]int{c.Cases, c.Without}, "a trial that failed before its checks")
+	for _, one := range head.Cases {
+		for i := range one.Trials {
+			one.Trials[i].Checks = nil
+		}
+	}
+	assert.Nil(t, suite.Compare(base, head).Checks)
 }
 
 // called returns what agents called, which depends on the case and on how the trial ended.

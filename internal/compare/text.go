@@ -106,6 +106,9 @@ func (s Summary) Used() string {
 
 // metrics writes what is known beside the pass rates.
 func (c *Comparison) metrics(line func(string, ...any)) {
+	if c.Checks != nil {
+		line("%s", c.Checks)
+	}
 	if m, ok := c.Metrics["score"]; ok {
 		between := ""
 		if !math.IsNaN(float64(m.Interval[0])) {
@@ -175,6 +178,7 @@ func (c *Comparison) Lists() []List {
 		others = append(others, o.Case+": "+because(o.Why))
 	}
 	return []List{
+		{"Checks that differ (to explore)", c.Checks.lines()},
 		{"Evaluators (to explore)", evaluators},
 		{"Skills and tools (to explore)", used},
 		{"Cases that pass now and then", slices.Clone(c.Flaky)},
