@@ -86,7 +86,13 @@ func OfRun(run *rundir.Run) (*Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := run.Manifest()
+	b := Of(run.Manifest(), units)
+	b.run = run
+	return b, nil
+}
+
+// Of returns what the variants of a run with this manifest came to, whose units ended so.
+func Of(m rundir.Manifest, units []result.Unit) *Baseline {
 	p := parts{Units: units}
 	p.Run.ID, p.Run.Name, p.Run.CreatedAt, p.Run.Mode, p.Run.Trials = m.RunID, m.Name, m.CreatedAt, m.Mode, m.Trials
 	asked := make(map[string]bool)
@@ -103,8 +109,8 @@ func OfRun(run *rundir.Run) (*Baseline, error) {
 		p.Cases = append(p.Cases, partCase{c.ID, c.Digests})
 	}
 	b := p.baseline()
-	b.Selected, b.run = m.Selected(), run
-	return b, nil
+	b.Selected = m.Selected()
+	return b
 }
 
 // parts are what a baseline is made from.

@@ -29,7 +29,7 @@ var page embed.FS
 // pageScripts run in this order; each may use what those before it define.
 var pageScripts = []string{
 	"dom.js", "format.js", "charts.js", "overview.js", "list.js", "markdown.js", "diff.js", "timeline.js", "find.js",
-	"unit.js", "case.js", "main.js",
+	"checks.js", "unit.js", "case.js", "main.js",
 }
 
 // Limits of what the list shows and searches of a unit's reasons.
@@ -51,7 +51,10 @@ type index struct {
 	Cases    []indexCase    `json:"cases"`
 	Task     *Case          `json:"task,omitempty"` // of a run with one case
 	Results  []indexResult  `json:"results"`
-	Jobs     []Job          `json:"jobs"`
+	// Checks are those of a run that has references, of which ChecksLeft are left out.
+	Checks     []armCheck `json:"checks,omitempty"`
+	ChecksLeft int        `json:"checks_left,omitempty"`
+	Jobs       []Job      `json:"jobs"`
 	// Reasons are why units did not pass, each once; units have the indices of theirs.
 	Reasons []string    `json:"reasons"`
 	Units   []indexUnit `json:"units"`
@@ -176,6 +179,7 @@ func (rep *Report) index() index {
 			r.Case, r.Variant, pageOutcome(r.Reference, r.Outcome), r.Passed, r.Trials, r.NotRun,
 		}
 	}
+	x.Checks, x.ChecksLeft = rep.pageChecks()
 	references := make(map[string]bool)
 	for _, v := range rep.Variants {
 		references[v.ID] = v.Reference

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/baseline"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -106,7 +107,7 @@ func (s source) report() (*Report, error) {
 			Need: m.Need, Judged: m.Evaluators, Again: m.Again, Rejudged: m.Rejudged,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
-		artifacts: s.artifacts,
+		artifacts: s.artifacts, came: func() *baseline.Baseline { return baseline.Of(m, s.units) },
 	}
 	if s := m.Selection; s != nil {
 		rep.Run.Selection = &Selection{Units: len(m.Units), Of: s.Of, By: s.By, text: m.Selected()}

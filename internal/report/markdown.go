@@ -40,6 +40,7 @@ func (rep *Report) markdown(room int) []byte {
 		m.line("")
 		m.line("> %s", escape(note))
 	}
+	m.arms(rep)
 	m.variants(rep)
 	m.activation(rep)
 	m.failures(rep)

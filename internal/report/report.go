@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/baseline"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -38,7 +39,9 @@ type Report struct {
 	Units []Unit `json:"units"`
 
 	run *rundir.Run
-	dir string // of its files in the run's, with a slash, or empty
+	// came returns what the variants came to, for comparisons.
+	came func() *baseline.Baseline
+	dir  string // of its files in the run's, with a slash, or empty
 	// artifacts reads what a unit left; only the page shows it.
 	artifacts func(*Unit) (artifacts, error)
 }

@@ -6,6 +6,7 @@ function overview(index) {
     notes(index),
     task(index),
     variantTable(index),
+    checkTable(index),
     axisTable(index),
     activation(index),
     charts(index),
