@@ -15,10 +15,10 @@ const (
 	maxReason    = 400 // characters of one reason
 )
 
-// summarise writes a table of a run's variants and one of the skills and tools that they used, which fit into columns
+// summarise writes a table of a run's variants and those of the skills and tools that they used, which fit into columns
 // columns, 0 meaning any number, and, if that is wanted, why not everything passed.
 func summarise(w io.Writer, rep *report.Report, columns int, why bool) {
-	for _, rows := range [][][]string{rep.Overview(), rep.Activation()} {
+	for _, rows := range [][][]string{rep.Overview(), rep.Activation(), rep.Confusion()} {
 		if rows == nil {
 			continue
 		}

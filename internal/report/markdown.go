@@ -42,7 +42,8 @@ func (rep *Report) markdown(room int) []byte {
 	}
 	m.arms(rep)
 	m.variants(rep)
-	m.activation(rep)
+	m.counts(rep.Activation())
+	m.counts(rep.Confusion())
 	m.failures(rep)
 	for _, v := range rep.Variants {
 		m.commands(rep, v)
@@ -141,12 +142,16 @@ func rated(rep *Report, rating func(Variant) Rating) bool {
 
 func (m *markdown) row(cells []string) { m.line("| %s |", strings.Join(cells, " | ")) }
 
-func (m *markdown) activation(rep *Report) {
-	for i, row := range rep.Activation() {
+// counts writes a table of a head and rows, of which the first two columns are names and the others numbers.
+func (m *markdown) counts(rows [][]string) {
+	for i, row := range rows {
 		if i == 0 {
 			m.line("")
+			for j := range row {
+				row[j] = escape(row[j])
+			}
 			m.row(row)
-			m.row([]string{"---", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"})
+			m.row(append([]string{"---", "---"}, slices.Repeat([]string{"---:"}, len(row)-2)...))
 			continue
 		}
 		for j := range row[:2] {

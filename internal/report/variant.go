@@ -51,8 +51,10 @@ type Variant struct {
 	Evaluators []EvaluatorTotal `json:"evaluator_totals"`
 	// Activation says of skills and tools how often they were used where they should be, and where not.
 	Activation []ActivationTotal `json:"activation,omitempty"`
-	Human      Rating            `json:"human"`
-	AI         Rating            `json:"ai"`
+	// Confusion says which of them were used in the place of others, nil if there are no others.
+	Confusion []Confusion `json:"confusion,omitempty"`
+	Human     Rating      `json:"human"`
+	AI        Rating      `json:"ai"`
 
 	Iterations  Sum            `json:"iterations"`
 	Stops       map[string]int `json:"stops"`        // why units ended, by their last turn or the limit
@@ -197,6 +199,7 @@ func (v *Variant) sumUp(units []Unit, results []Result) {
 	v.AI.settle()
 	v.Evaluators = evaluatorTotals(v.ID, units)
 	v.Activation = activationTotals(v.ID, units)
+	v.Confusion = confusions(v.ID, units, v.Activation)
 	v.cost(units)
 }
 

@@ -173,6 +173,31 @@ function activation(index) {
       { 'aria-label': 'Skills and tools' },
     ),
     h('p', { class: 'dim small' }, 'Units of cases that say whether it should be used. ', unknown, ' is unknown: it was never used, or never should be.'),
+    confusion(index),
+  );
+}
+
+/** Which skills and tools were used in the place of others. */
+function confusion(index) {
+  const confused = index.variants.filter((v) => v.confusion);
+  if (confused.length === 0) return null;
+  const names = [...new Set(confused.flatMap((v) => v.activation.map((a) => a.name)))];
+  const used = (c, name) => {
+    const n = c.used[name] ?? 0;
+    return n > 0 && !(c.wanted ?? []).includes(name) ? bad(n) : integer(n);
+  };
+  const columns = [
+    { label: 'Should fire', value: (c) => (c.wanted ? h('code', {}, c.wanted.join(', ')) : 'none') },
+    { label: 'Variant', value: (c, v) => h('a', { href: hash({ variant: v.id }) }, v.id) },
+    { label: 'Units', value: (c) => integer(c.units) },
+    ...names.map((name) => ({ label: name, title: 'used', value: (c) => used(c, name) })),
+    { label: 'None', title: 'used nothing of that', value: (c) => (c.wanted && c.none > 0 ? bad(c.none) : integer(c.none)) },
+    { label: 'Unknown', title: 'nobody knows what was used', value: (c) => integer(c.unknown) },
+  ].map((c, i) => ({ ...c, class: i > 1 ? 'number' : undefined }));
+  return table(
+    columns,
+    confused.flatMap((v) => v.confusion.map((c) => columns.map((col) => col.value(c, v)))),
+    { 'aria-label': 'Which skills and tools were used in the place of others' },
   );
 }
 
