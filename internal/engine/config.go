@@ -66,6 +66,9 @@ type Config struct {
 	Trees bool
 	// Budget is what the user allows the run to cost, see [Runner.Budget].
 	Budget Budget
+	// Doubt ends a run with a [*SuspectError], before another agent is started, once so many cases in which something
+	// should be used have ended, and it was used in none of their trials; 0: a run goes on. A resumed run goes on.
+	Doubt int
 	// Command returns the command that runs a unit in a mode. Errors about cassettes name it. It is required.
 	Command func(Mode, plan.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.

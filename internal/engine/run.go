@@ -89,6 +89,8 @@ type run struct {
 	warning    string             // about tracing
 	secrets    int                // that were known before the first unit
 
+	instrument instrument
+
 	// What ended before the run was resumed.
 	units []result.Unit
 	jobs  []result.Job
@@ -130,6 +132,9 @@ func (r *run) open(ctx context.Context) (err error) {
 	r.restore(r.units, r.jobs)
 	if err := r.openBudget(); err != nil {
 		return err
+	}
+	if r.cfg.Keep == nil || r.cfg.Keep.Resumed == nil { // who resumes the run knows
+		r.instrument.cases = r.cfg.Doubt
 	}
 	r.tell = r.sink.Activity
 	traces := tracing.Config{Getenv: r.cfg.Getenv, Version: Version, Secrets: r.Runner.secrets}
@@ -293,6 +298,7 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 	if err != nil || ctx.Err() != nil {
 		state = rundir.StateInterrupted
 	}
+	_, doubted := errors.AsType[*SuspectError](err)
 	stopped, short := errors.AsType[*BudgetError](err)
 	if r.budget != nil {
 		budget, why := *r.budget.state(), ""
@@ -312,7 +318,7 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 		err = errors.Join(err, r.kept.Finish(state))
 	}
 	done.Verdict = r.kept.Manifest().Judge(done.Units, done.Jobs)
-	if report := r.cfg.Keep.Report; report != nil && (state == rundir.StateFinished || short) {
+	if report := r.cfg.Keep.Report; report != nil && (state == rundir.StateFinished || short || doubted) {
 		err = errors.Join(err, panics.Catch(func() error { return report(ctx, r.kept, true) }))
 	}
 	return done, err
@@ -419,6 +425,10 @@ func (r *run) runUnits(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
+			if r.costs(u) && r.instrument.refuses(r.plan.Units) {
+				r.budget.settle(result.Unit{ID: u.ID()}) // it needs nothing
+				return nil
+			}
 			err := r.runUnit(ctx, u)
 			if err != nil { // nothing that follows could be kept either
 				cancel(err)
@@ -426,10 +436,15 @@ func (r *run) runUnits(ctx context.Context) error {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil || ctx.Err() != nil || notRun == nil {
+	switch err := group.Wait(); {
+	case err != nil || ctx.Err() != nil:
 		return err
+	case r.instrument.suspect != nil:
+		return r.instrument.suspect
+	case notRun != nil:
+		return r.overBudget(notRun)
 	}
-	return r.overBudget(notRun)
+	return nil
 }
 
 func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
@@ -453,6 +468,7 @@ func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 		r.tracer.Unit(res)
 	}
 	r.budget.settle(res)
+	r.instrument.note(res)
 	r.sink.UnitEnds(u, res)
 	return nil
 }
