@@ -83,6 +83,23 @@ var answers = evaltest.NewScorer("answers",
 		return evaltest.Score{Value: 1}, nil
 	})
 
+// TestAgentJudge has an agent judge what a task returned, without a key.
+func TestAgentJudge(t *testing.T) {
+	t.Setenv("EVAL_LLM_JUDGE", "1")
+	t.Setenv("EVALTEST_SANDBOX", "none")
+	t.Setenv("OPENAI_API_KEY", "")
+	evaltest.Suite[string, string, string]{
+		ID:   "judged-by-an-agent",
+		Task: func(_ context.Context, in string) (string, error) { return in + " Hello.", nil },
+		Data: []evaltest.Row[string, string]{{ID: "greet", Input: "Say hello."}},
+		Judges: []playbook.LLMJudge{{
+			Agent:     playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/judge-agent.json"}},
+			Threshold: 0.5, // it passes one of two
+			Rubrics:   []playbook.Rubric{{ID: "polite", Text: "It greets."}, {ID: "short", Text: "It is one word."}},
+		}},
+	}.Run(t)
+}
+
 // TestLLMJudge shows a model what a run did and what was expected of it.
 func TestLLMJudge(t *testing.T) {
 	model := newJudgeModel(t)

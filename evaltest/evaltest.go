@@ -251,6 +251,7 @@ func (h *harness) load(file string) (*plan.Playbook, error) {
 	pb, err := plan.Read(plan.Source{
 		Path: file, Name: filepath.ToSlash(name), Root: h.root,
 		Untrusted: h.environment.Untrusted, StartsAgents: h.mode() != engine.Replay,
+		AsksJudges: h.environment.LLMJudge || h.environment.RecordJudges,
 	}, kinds.All())
 	return pb, withAdvice(err)
 }
@@ -276,7 +277,7 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, plan.Uni
 	cfg := h.environment
 	cfg.Grace, cfg.Command = grace, command
 	cfg.Root, cfg.Cassettes, cfg.ConfigDir = h.root, h.dirs.Cassettes, h.dirs.Config
-	cfg.Models = models
+	cfg.Models, cfg.Spent = models, spent
 	if h.runDir != "" {
 		cfg.Keep = &engine.Keep{Below: h.runDir, Tool: engine.TestTool}
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -19,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -156,7 +158,7 @@ func judgeScorer(j playbook.LLMJudge) scorer {
 		if err != nil {
 			return unknown(err)
 		}
-		file, unasked, err := c.row.openJudgments()
+		file, unasked, err := c.row.openJudgments(panel.Needs()&evaluator.AsksModel == 0)
 		if next := fault.Advice(err); next != "" {
 			err = fmt.Errorf("%w\nnext: %s", err, next)
 		}
@@ -178,8 +180,12 @@ func judgeScorer(j playbook.LLMJudge) scorer {
 
 // judgeOf makes the evaluator that a playbook with the judge's keys would have.
 func judgeOf(j playbook.LLMJudge) (e evaluator.Evaluator, err error) {
-	if len(j.Models) == 0 {
-		return nil, errors.New("it names no models")
+	if j.Agent.Kind != "" {
+		if err := (plan.Run{Agent: j.Agent}).Check(); err != nil {
+			return nil, err
+		}
+	} else if len(j.Models) == 0 {
+		return nil, errors.New("it names neither models nor an agent")
 	}
 	d, err := doc.Of(j)
 	if err != nil {
@@ -246,11 +252,16 @@ func textOf(v any) (string, error) {
 	return string(text), err
 }
 
-// models returns the client of the models that judge. It is one for the whole test process: it keeps the budget.
-var models = engine.Models(os.Getenv)
+// spent counts what models and agents that judge are asked, for the budget of the whole test process, and models
+// returns the client of the models.
+var (
+	spent  = new(llm.Spent)
+	models = engine.Models(os.Getenv, spent)
+)
 
 // openJudgments opens the recording of what models say of the row, nil if none may be asked, and says why that is.
-func (r *rowRun) openJudgments() (file *judgment.File, unasked string, err error) {
+// NoServer is as in [engine.Judges].
+func (r *rowRun) openJudgments(noServer bool) (file *judgment.File, unasked string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.judgments != nil {
@@ -270,14 +281,18 @@ func (r *rowRun) openJudgments() (file *judgment.File, unasked string, err error
 		r.claimed = true
 	}
 	path := judgment.Path(cassette.Path(dir, r.stem(r.suiteRun.id), r.id, "task", 1))
+	cfg := r.config(r.patience, func(engine.Mode, plan.Unit) string { return "" })
+	cfg.Secrets = r.secrets
 	judges := engine.Judges{
 		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path),
 		Tree: disk.Within(r.root, dir), Decider: "an LLM judge",
-		Advice:  "set EVAL_LLM_JUDGE=1, or commit the recording of what models said",
-		Command: "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1",
-		Mode:    r.mode(),
-		Record:  r.environment.RecordJudges, Allowed: r.environment.LLMJudge, Secrets: r.secrets, Models: models,
-		Getenv: os.Getenv,
+		Advice:      "set EVAL_LLM_JUDGE=1, or commit the recording of what models said",
+		Command:     "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1",
+		CommandOpen: "EVAL_LLM_JUDGE=1 " + command(r.harness, engine.Missing, r.t.Name()) + " -count=1",
+		Mode:        r.mode(),
+		Record:      r.environment.RecordJudges, Allowed: r.environment.LLMJudge, Secrets: r.secrets, Models: models,
+		Agents:   engine.Agents(cfg, r.at.File, playbook.Sandbox{}, door.Of(r.t).Output()),
+		NoServer: noServer, Getenv: os.Getenv,
 	}
 	r.judgments, err = judges.Open()
 	return r.judgments, judges.Unasked(), err

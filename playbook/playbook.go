@@ -200,15 +200,18 @@ type Override struct {
 	Error string `yaml:"error" min:"1" doc:"Makes the call fail with this text."`
 }
 
-// LLMJudge says how models judge: an evaluator of type llm_judge.
+// LLMJudge says how models judge, or an agent: an evaluator of type llm_judge.
 type LLMJudge struct {
 	// Name names the judge's subtest; empty: llm-judge.
 	Name string
 	// Threshold is the lowest score that passes, above 0 and up to 1; 0: the suite's.
 	Threshold float64
-	// Models are the models that judge, at least one; the median of their scores counts.
+	// Models are the models that judge, at least one unless there is an Agent; the median of their scores counts.
 	Models []string `yaml:"judges"`
-	// Prompt is a template of the question; empty: the built-in prompt.
+	// Agent judges in the place of models, without a tool and without an API key but its own account's; the zero value
+	// is none. It has no Mode.
+	Agent Agent `yaml:"agent"`
+	// Prompt is a template of the question to models; empty: the built-in prompt.
 	Prompt string `yaml:"prompt"`
 	// Samples is how often each model is asked; 0 means 1.
 	Samples int `yaml:"samples"`
@@ -225,4 +228,7 @@ type Rubric struct {
 	Weight float64 `yaml:"weight"`
 	// Required makes the judge's score fail, whatever it is, if the rubric does not hold.
 	Required bool `yaml:"required"`
+	// Calls shows an agent that judges the tool calls, for a rubric that asks how the work was done: its verdict is
+	// marked as not blind. Models are always shown them.
+	Calls bool `yaml:"calls"`
 }

@@ -167,6 +167,7 @@ func loadResumed(cfg engine.Config, run *rundir.Run) (*plan.Plan, error) {
 func sourceOf(cfg engine.Config) plan.Source {
 	return plan.Source{
 		Root: cfg.Root, Untrusted: cfg.Untrusted, StartsAgents: cfg.Mode != engine.Replay && !cfg.OwnAgents,
+		AsksJudges: (cfg.LLMJudge || cfg.RecordJudges) && !cfg.OwnAgents,
 	}
 }
 

@@ -126,7 +126,7 @@ func verdictOn(r *rundir.Run) (result.Run, error) {
 
 // rebuildReport writes the reports of a run and prints their paths.
 func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) (*report.Report, error) {
-	o.models, o.note = engine.Models(a.Getenv), a.note
+	o.models, o.note = engine.Models(a.Getenv, new(llm.Spent)), a.note
 	rep, files, err := writeReports(ctx, r, o)
 	for _, file := range files {
 		fmt.Fprintln(a.Stdout, filepath.Join(r.Dir(), file))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -337,7 +338,8 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	cfg.Sandbox, cfg.Parallel = cmp.Or(o.sandbox, cfg.Sandbox), cmp.Or(o.parallel, cfg.Parallel)
 	cfg.LLMJudge = cfg.LLMJudge || o.llmJudge
 	cfg.Untrusted = cfg.Untrusted || o.untrusted
-	cfg.Secrets, cfg.Models = a.secrets, engine.Models(a.Getenv)
+	cfg.Secrets, cfg.Spent = a.secrets, new(llm.Spent)
+	cfg.Models = engine.Models(a.Getenv, cfg.Spent)
 	cfg.Budget.MaxUSD, _ = strconv.ParseFloat(o.budget, 64) // which the flags have checked
 	if usd, err := strconv.ParseFloat(o.assume, 64); err == nil {
 		cfg.Budget.AssumedUSD = &usd

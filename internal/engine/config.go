@@ -57,9 +57,10 @@ type Config struct {
 	// LLMJudge lets evaluators ask models where there is no recording of an answer. RecordJudges has them asked anew,
 	// and recorded, also about a session that is replayed.
 	LLMJudge, RecordJudges bool
-	// Models returns the client of these models, which keeps the budget of all who share it; nil: [Models] of the
-	// runner's own.
+	// Models returns the client of these models, and Spent counts what they and agents are asked, for all who share it;
+	// nil: [Models] of the runner's own.
 	Models func() (llm.Asker, error)
+	Spent  *llm.Spent
 	// Keep says where the run is kept; nil: nowhere.
 	Keep *Keep
 	// Trees has replays write their workspaces into directories where they need not, for tests that compare.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
@@ -54,7 +53,7 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 		case in.Run == nil:
 		case unkept != "":
 			v = evaluator.Verdict{Outcome: result.Error, Reason: unkept}
-		case noModels != nil && e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel != 0:
+		case noModels != nil && e.Config.(evaluator.Evaluator).Needs().Asks():
 			v = evaluator.Verdict{Outcome: result.Error, Reason: noModels.Error()}
 			a.result.Next = cmp.Or(a.result.Next, fault.Advice(noModels))
 		case a.tape.imported() && e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0:
@@ -183,23 +182,32 @@ func (a *attempt) openJudgments() error {
 
 // judges says where what models say of the unit comes from.
 func (a *attempt) judges() Judges {
-	mode := a.cfg.Mode
-	if a.former != nil { // what is recorded are answers to others
+	j := a.judgesOf(a.unit)
+	j.Agents = a.agents()
+	return j
+}
+
+// judgesOf says the same of a unit, but for who asks agents.
+func (r *Runner) judgesOf(u plan.Unit) Judges {
+	mode := r.cfg.Mode
+	if r.former != nil { // what is recorded are answers to others
 		mode = Live
 	}
 	return Judges{
-		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()), Tree: a.tape.tree,
-		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit),
-		Advice:  "set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge, or add `required: false` to the evaluator",
-		Mode:    mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models,
-		Getenv: a.cfg.Getenv,
+		Path: judgment.Path(r.CassettePath(u)), Name: judgment.Path(r.relCassette(u)), Tree: r.tree(),
+		Command:     "EVALTEST_JUDGES=record " + r.cfg.Command(Replay, u),
+		CommandOpen: "EVAL_LLM_JUDGE=1 " + r.cfg.Command(Missing, u),
+		Advice: "set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge, or add `required: false` to " +
+			"the evaluator",
+		Mode: mode, Record: r.cfg.RecordJudges, Allowed: r.cfg.LLMJudge, Secrets: r.secrets, Models: r.models,
+		NoServer: evaluatorNeeds(u)&evaluator.AsksModel == 0, Getenv: r.cfg.Getenv,
 	}
 }
 
 // Judges says where what models say comes from.
 type Judges struct {
-	// Path is where the recording is, Name what errors call it, and Command records it.
-	Path, Name, Command string
+	// Path is where the recording is, Name what errors call it, Command records it, and CommandOpen what it lacks.
+	Path, Name, Command, CommandOpen string
 	// Tree is the tree that the recording is in.
 	Tree disk.Tree
 	// Decider is what asks a model and decides, for people; empty: nothing does. In CI, where nobody sees what is
@@ -209,9 +217,35 @@ type Judges struct {
 	// Record has models asked anew, Allowed lets them be asked.
 	Record, Allowed bool
 	Secrets         *secret.Set
-	// Models returns the client that asks.
-	Models func() (llm.Asker, error)
-	Getenv func(string) string
+	// Models returns the client that asks models on a server, and Agents asks agents. With NoServer no model on a
+	// server is asked, so that a client which cannot be had is no error.
+	Models   func() (llm.Asker, error)
+	Agents   llm.Asker
+	NoServer bool
+	Getenv   func(string) string
+}
+
+// mode says where answers come from; false: nothing is asked, and what asks is skipped.
+func (j Judges) mode() (judgment.Mode, bool) {
+	return judgment.Choose(judgment.Mode(j.Mode), j.Record, j.Allowed, cassette.Exists(j.Path))
+}
+
+// asker asks models on a server, and agents.
+type asker struct {
+	models func() (llm.Asker, error)
+	agents llm.Asker
+}
+
+// Complete implements [llm.Asker].
+func (a asker) Complete(ctx context.Context, r llm.Request) (llm.Reply, error) {
+	if r.Agent != nil {
+		return a.agents.Complete(ctx, r)
+	}
+	client, err := a.models()
+	if err != nil {
+		return llm.Reply{}, err
+	}
+	return client.Complete(ctx, r)
 }
 
 // Unasked says why what asks a model is skipped where there is no recording, and how to get one.
@@ -225,7 +259,7 @@ func (j Judges) Unasked() string {
 
 // Open opens the recording. It is nil if there is none and no model may be asked: then what asks one is skipped.
 func (j Judges) Open() (*judgment.File, error) {
-	mode, ok := judgment.Choose(judgment.Mode(j.Mode), j.Record, j.Allowed, cassette.Exists(j.Path))
+	mode, ok := j.mode()
 	unseen := !ok && j.Decider != "" && testrun.InCI(j.Getenv)
 	switch {
 	case unseen && j.Mode == Replay:
@@ -237,13 +271,14 @@ func (j Judges) Open() (*judgment.File, error) {
 	case !ok:
 		return nil, nil
 	}
-	c := judgment.Config{Mode: mode, Tree: j.Tree, Secrets: j.Secrets, Name: j.Name, Command: j.Command}
+	c := judgment.Config{
+		Mode: mode, Tree: j.Tree, Secrets: j.Secrets, Name: j.Name, Command: j.Command, CommandOpen: j.CommandOpen,
+	}
 	if mode != judgment.Replay {
-		client, err := j.Models()
-		if err != nil {
+		if _, err := j.Models(); err != nil && !j.NoServer {
 			return nil, err
 		}
-		c.Live = client
+		c.Live = asker{j.Models, j.Agents}
 	}
 	file, err := judgment.Open(j.Path, c)
 	if err != nil && fault.Advice(err) == "" {
@@ -259,7 +294,7 @@ func (j Judges) Open() (*judgment.File, error) {
 // does.
 func (a *attempt) asksModels() (asks bool, decider string) {
 	for _, e := range a.unit.Evaluators {
-		if e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel == 0 {
+		if !e.Config.(evaluator.Evaluator).Needs().Asks() {
 			continue
 		}
 		asks = true
@@ -271,13 +306,12 @@ func (a *attempt) asksModels() (asks bool, decider string) {
 }
 
 // Models returns a function that returns the client of the models that judge, as the environment describes it at that
-// time: the same client as long as that stays the same. All of them share one budget. The error, [llm.ErrNoKey] among
-// others, comes when a client is first asked for.
-func Models(getenv func(string) string) func() (llm.Asker, error) {
+// time: the same client as long as that stays the same. All of them share the budget of spent. The error,
+// [llm.ErrNoKey] among others, comes when a client is first asked for.
+func Models(getenv func(string) string, spent *llm.Spent) func() (llm.Asker, error) {
 	var (
 		mu      sync.Mutex
 		clients = make(map[llm.Config]*llm.Client)
-		spent   atomic.Int64
 	)
 	return func() (llm.Asker, error) {
 		cfg, err := llm.FromEnvironment(getenv)
@@ -287,7 +321,7 @@ func Models(getenv func(string) string) func() (llm.Asker, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfg.Spent = &spent
+		cfg.Spent = spent
 		mu.Lock()
 		defer mu.Unlock()
 		if clients[cfg] == nil {

@@ -32,7 +32,7 @@ func TestModels(t *testing.T) {
 	first, askedFirst := server()
 	second, askedSecond := server()
 	env := map[string]string{}
-	models := engine.Models(func(name string) string { return env[name] })
+	models := engine.Models(func(name string) string { return env[name] }, new(llm.Spent))
 	_, err := models()
 	require.ErrorIs(t, err, llm.ErrNoKey)
 

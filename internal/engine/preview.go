@@ -66,7 +66,7 @@ func (r *Runner) previewUnit(u plan.Unit) PreviewedUnit {
 		p.Cassette = r.relCassette(u)
 	}
 	for _, e := range u.Evaluators {
-		if e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel != 0 {
+		if e.Config.(evaluator.Evaluator).Needs().Asks() {
 			p.Asks = append(p.Asks, e.Name)
 		}
 	}

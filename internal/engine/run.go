@@ -163,6 +163,9 @@ func (r *run) check(ctx context.Context) (map[string][]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkAgents(r.units); err != nil {
+		return nil, err
+	}
 	if name, found := r.Runner.secrets.Contains(r.pb.Text); found {
 		return nil, fmt.Errorf("%s contains the value of %s: a playbook names presets, never secrets", r.pb.File, name)
 	}

@@ -58,6 +58,7 @@ type Runner struct {
 	// agreements returns what says of an evaluator that people agree with it as they must.
 	agreements func() (func(plan.Evaluator) error, error)
 	models     func() (llm.Asker, error)
+	spent      *llm.Spent
 	// exclusion is what recordings and comparisons leave out.
 	exclusion *workspace.Exclusion
 	given     sync.Map // names of variables that presets give to agents only
@@ -96,8 +97,11 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 	}
 	r.scripts = sync.OnceValues(r.newScripts)
 	r.agreements = sync.OnceValues(r.readAgreements)
+	if r.spent = cfg.Spent; r.spent == nil {
+		r.spent = new(llm.Spent)
+	}
 	if r.models = cfg.Models; r.models == nil {
-		r.models = Models(cfg.Getenv)
+		r.models = Models(cfg.Getenv, r.spent)
 	}
 	for _, u := range plan.Units {
 		for _, e := range u.Evaluators {
@@ -140,7 +144,7 @@ func (r *Runner) Impure(ctx context.Context) bool {
 		return true
 	}
 	if (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {
-		return evaluatorNeeds(u)&evaluator.AsksModel != 0
+		return evaluatorNeeds(u).Asks()
 	}) {
 		return true
 	}

@@ -26,7 +26,8 @@ func (r *run) oneAtATime() bool {
 
 // startsChildren reports whether a unit starts what has to be confined.
 func (r *Runner) startsChildren(u plan.Unit) bool {
-	return r.startsAgent(u) || evaluatorNeeds(u)&evaluator.StartsChild != 0 || does(u.Steps, startsChild)
+	return r.startsAgent(u) || evaluatorNeeds(u)&evaluator.StartsChild != 0 || does(u.Steps, startsChild) ||
+		r.asksAgents(u)
 }
 
 // takeTurn waits until no other unit or job may start children, and returns the function that ends that. It is nil if

@@ -96,9 +96,10 @@ const (
 	answered              // the agent, which is answered from the unit's cassette
 	lives                 // the agent
 	records               // the agent, and a cassette is made of it
+	judges                // an agent that judges other units, and is offered nothing
 )
 
-func (r role) runsAgent() bool { return r == answered || r == lives || r == records }
+func (r role) runsAgent() bool { return r == answered || r == lives || r == records || r == judges }
 func (r role) needsTape() bool { return r == answered || r == replays || r == rehearses }
 
 // roleOf returns what stands for the unit's agent.
@@ -356,6 +357,9 @@ func (a *attempt) openSession(ctx context.Context) (err error) {
 	var ok bool
 	if c.Profile, ok = agent.Lookup(a.unit.Variant.Agent.Kind); !ok {
 		return fmt.Errorf("unknown kind of agent %q", a.unit.Variant.Agent.Kind)
+	}
+	if a.role == judges {
+		c.Profile.ClientFiles, c.Profile.ClientTerminals = false, false
 	}
 	if c.Launch, err = a.account(c.Profile, a.unit.Variant.Agent); err != nil {
 		return err

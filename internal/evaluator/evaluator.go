@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Evaluator judges one trial of a unit.
@@ -57,7 +58,8 @@ type Input struct {
 	Changes func(context.Context) (string, error)
 	// Scripts runs what the playbook's author wrote: judges, templates of prompts, commands.
 	Scripts *script.Runner
-	// Models asks the models that judge; nil: none may be asked, and NoModels may say why and what to do.
+	// Models asks the models and the agents that judge; nil: none may be asked, and NoModels may say why and what to
+	// do.
 	Models   llm.Asker
 	NoModels string
 }
@@ -107,11 +109,24 @@ const (
 	NeedsWorkspace Needs = 1 << iota
 	// StartsChild: it starts a process, so that its verdict must not come from go test's cache.
 	StartsChild
-	// AsksModel: it asks a model, unless the answer was recorded.
+	// AsksModel: it asks a model on a server, unless the answer was recorded.
 	AsksModel
 	// NeedsDir: it reads the workspace in a directory, since what it starts or calls takes a path.
 	NeedsDir
+	// AsksAgent: it asks an agent, unless the answer was recorded. See [Agents].
+	AsksAgent
 )
+
+// Asks reports whether answers are asked for, of models or agents, unless they were recorded.
+func (n Needs) Asks() bool { return n&(AsksModel|AsksAgent) != 0 }
+
+// Agents returns the agents that an evaluator asks.
+func Agents(e Evaluator) []playbook.Agent {
+	if asks, ok := e.(interface{ Agents() []playbook.Agent }); ok {
+		return asks.Agents()
+	}
+	return nil
+}
 
 // NotAsked is the verdict of an evaluator that needs a model where none may be asked.
 func (in Input) NotAsked() Verdict {

@@ -14,8 +14,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
-// version is the version of the format.
-const version = 1
+// version is the version of the format. Recordings without answers of agents are still written as the first.
+const version = 2
 
 // line is a line of a recording: its header, a question or its end.
 type line struct {
@@ -36,43 +36,76 @@ type end struct {
 	Answers   int `json:"answers"`
 }
 
-// question is a question to a model, with the answers by sample.
+// question is a question to a model, with the answers by sample, or to an agent about one check.
 type question struct {
 	Key        string          `json:"key"`
+	Agent      *llm.Agent      `json:"agent,omitempty"`
 	Model      string          `json:"model"`
 	MaxTokens  int             `json:"max_tokens,omitempty"`
 	SchemaName string          `json:"schema_name,omitempty"`
 	Schema     json.RawMessage `json:"schema,omitempty"`
 	System     string          `json:"system"`
 	User       string          `json:"user"`
+	Check      string          `json:"check,omitempty"`
 	Answers    []answer        `json:"answers"`
 }
 
 type answer struct {
 	Sample       int    `json:"sample"`
-	Model        string `json:"model,omitempty"` // as named by the server
+	Agent        string `json:"agent,omitempty"` // by its own word, with its version
+	Model        string `json:"model,omitempty"` // as named by the server, or the agent
 	InputTokens  int    `json:"input_tokens,omitempty"`
 	OutputTokens int    `json:"output_tokens,omitempty"`
-	Text         string `json:"text"`
+	// Text is the verdict of an agent as JSON.
+	Text string `json:"text"`
 }
 
-func (a answer) reply() *llm.Reply {
-	return &llm.Reply{Text: a.Text, Model: a.Model, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens}
+// answerOf returns a sample's answer.
+func answerOf(sample int, r llm.Reply) answer {
+	a := answer{
+		Sample: sample, Model: r.Model, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, Text: r.Text,
+	}
+	for _, v := range r.Verdicts {
+		a.Agent, a.Model, a.Text = v.Program, v.Model, string(marshal(v))
+	}
+	return a
 }
 
-// questionOf returns the question of a request, which does not include the sample.
+// reply returns what a model said, or an agent.
+func (a answer) reply(ofAgent bool) (*llm.Reply, error) {
+	r := &llm.Reply{Text: a.Text, Model: a.Model, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens}
+	if !ofAgent {
+		return r, nil
+	}
+	v := llm.Verdict{Program: a.Agent, Model: a.Model}
+	if err := jsonvalue.DecodeStrict([]byte(a.Text), &v, jsonvalue.AllKeys); err != nil {
+		return nil, fmt.Errorf("the verdict of an agent: %w", err)
+	}
+	r.Text, r.Model, r.Verdicts = "", "", []llm.Verdict{v}
+	return r, nil
+}
+
+// questionOf returns the question of a request, which does not include the sample. That of an agent has one check.
 func questionOf(r llm.Request) question {
-	return question{
-		Model: r.Model, MaxTokens: r.MaxTokens, SchemaName: r.SchemaName, Schema: r.Schema,
+	q := question{
+		Agent: r.Agent, Model: r.Model, MaxTokens: r.MaxTokens, SchemaName: r.SchemaName, Schema: r.Schema,
 		System: r.System, User: r.User,
 	}
+	for _, c := range r.Checks {
+		q.Check = c.Text
+	}
+	return q
 }
 
 func (q question) request() llm.Request {
-	return llm.Request{
-		Model: q.Model, MaxTokens: q.MaxTokens, SchemaName: q.SchemaName, Schema: q.Schema,
+	r := llm.Request{
+		Agent: q.Agent, Model: q.Model, MaxTokens: q.MaxTokens, SchemaName: q.SchemaName, Schema: q.Schema,
 		System: q.System, User: q.User,
 	}
+	if q.Agent != nil {
+		r.Checks = []llm.Check{{Text: q.Check}}
+	}
+	return r
 }
 
 // digest returns the key of a question: a digest of model, messages, schema and parameters.
@@ -109,17 +142,21 @@ func encode(calls map[callKey]*call) ([]byte, error) {
 		return nil, nil
 	}
 	var questions []question
+	format := 1
 	for _, key := range slices.SortedFunc(maps.Keys(calls), compareKeys) {
 		if n := len(questions); n == 0 || questions[n-1].Key != key.question {
 			q := questionOf(calls[key].request)
 			q.Key = key.question
 			questions = append(questions, q)
 		}
-		q, a := &questions[len(questions)-1], calls[key].answer
-		q.Answers = append(q.Answers, answer{key.sample, a.Model, a.InputTokens, a.OutputTokens, a.Text})
+		q := &questions[len(questions)-1]
+		q.Answers = append(q.Answers, answerOf(key.sample, *calls[key].answer))
+		if q.Agent != nil {
+			format = version
+		}
 	}
 	var c chain
-	data := c.append(nil, line{Header: &header{version}})
+	data := c.append(nil, line{Header: &header{format}})
 	for _, q := range questions {
 		data = c.append(data, line{Question: &q})
 	}
@@ -142,8 +179,8 @@ func decode(data []byte) (questions []question, at int, err error) {
 			return nil, at, err
 		case (at == 1) != (l.Header != nil):
 			return nil, at, errors.New("not a recording of judges: the first line, and no other, must be a header")
-		case l.Header != nil && l.Header.Version != version:
-			return nil, at, fmt.Errorf("the recording has format version %d, but this program reads version %d",
+		case l.Header != nil && (l.Header.Version < 1 || l.Header.Version > version):
+			return nil, at, fmt.Errorf("the recording has format version %d, but this program reads versions up to %d",
 				l.Header.Version, version)
 		case ended:
 			return nil, at, errors.New("the recording was edited: there is a line after its end")
@@ -206,6 +243,9 @@ func (q *question) check() error {
 		}
 		if a.InputTokens < 0 || a.OutputTokens < 0 {
 			return errors.New("the question's answers have a negative count of tokens")
+		}
+		if _, err := a.reply(q.Agent != nil); err != nil {
+			return err
 		}
 		last = a.Sample
 	}

@@ -74,8 +74,9 @@ type Config struct {
 	Secrets *secret.Set
 	// Name is the name of the recording in errors; empty: its path.
 	Name string
-	// Command is the command that records anew, for errors.
-	Command string
+	// Command is the command that records anew, and CommandOpen the one that records only what has no answer, for
+	// errors.
+	Command, CommandOpen string
 }
 
 // File is the recording of one unit. It implements [llm.Asker], is safe for concurrent use, and holds nothing open.
@@ -100,6 +101,18 @@ type call struct {
 	answer  *llm.Reply
 	used    bool
 }
+
+// take waits until nobody else uses the call, until [call.leave].
+func (c *call) take(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("ask %s: %w", c.request.Judge(), context.Cause(ctx))
+	}
+}
+
+func (c *call) leave() { <-c.turn }
 
 // Open opens the recording at path, which must exist in mode [Replay]. If the recording was truncated or edited, the
 // error names file and line, unless the mode replaces it. Open panics if the configuration lacks what the mode needs.
@@ -127,9 +140,10 @@ func Open(path string, c Config) (*File, error) {
 	}
 	for _, q := range questions {
 		for _, a := range q.Answers {
+			reply, _ := a.reply(q.Agent != nil) // decode has read it
 			f.calls[callKey{q.Key, a.Sample}] = &call{
 				turn:    make(chan struct{}, 1),
-				request: q.request(), answer: a.reply(),
+				request: q.request(), answer: reply,
 			}
 		}
 	}
@@ -140,16 +154,17 @@ func Open(path string, c Config) (*File, error) {
 const maxFile = 64 << 20
 
 // Complete answers a request. Equal requests get the same answer: for several answers to a question, number the
-// samples.
+// samples. Each check of an agent is a question of its own, and those without an answer are asked at once.
 func (f *File) Complete(ctx context.Context, r llm.Request) (llm.Reply, error) {
 	r.Model, r.System, r.User = f.clean(r.Model), f.clean(r.System), f.clean(r.User)
-	c := f.call(r)
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return llm.Reply{}, fmt.Errorf("ask %s: %w", r.Model, context.Cause(ctx))
+	if r.Agent != nil {
+		return f.judge(ctx, r)
 	}
+	c := f.call(r)
+	if err := c.take(ctx); err != nil {
+		return llm.Reply{}, err
+	}
+	defer c.leave()
 	if c.answer == nil {
 		if f.config.Mode == Replay {
 			return llm.Reply{}, f.miss(r)
@@ -234,6 +249,9 @@ func (f *File) used() map[callKey]*call {
 func (f *File) Others() []string {
 	others := make(map[string]bool)
 	for _, c := range f.used() {
+		if c.request.Agent != nil { // then it is an error
+			continue
+		}
 		if text := llm.Another(c.request.Model, c.answer.Model); text != "" {
 			others[text] = true
 		}
@@ -258,7 +276,7 @@ func (f *File) Unused() int {
 // miss returns the error for a question without a recorded answer. It shows how the nearest recorded question differs.
 func (f *File) miss(r llm.Request) error {
 	return fmt.Errorf("%s: there is no recorded answer of %s to this question: %s; record it with %s",
-		f.config.Name, r.Model, f.difference(r), f.config.Command)
+		f.config.Name, r.Judge(), f.difference(r), f.config.Command)
 }
 
 // difference says how the recorded question that is most like r differs from it.
@@ -279,14 +297,18 @@ func (f *File) difference(r llm.Request) string {
 	})
 	n := nearest.request
 	switch {
-	case n.Model != r.Model:
+	case n.Judge() != r.Judge() && n.Agent == nil:
 		return fmt.Sprintf("the nearest question was for model %s", n.Model)
+	case n.Judge() != r.Judge():
+		return fmt.Sprintf("the nearest question was for %s", n.Judge())
 	case n.System != r.System:
 		return "the nearest question has another system message: " + firstDifference(n.System, r.System)
 	case n.User != r.User:
 		return "the nearest question has another prompt: " + firstDifference(n.User, r.User)
 	case digest(n) == digest(r):
 		return fmt.Sprintf("sample %d was not recorded", r.Sample+1)
+	case questionOf(n).Check != questionOf(r).Check:
+		return "the nearest question has another check: " + firstDifference(questionOf(n).Check, questionOf(r).Check)
 	}
 	return "the nearest question has other parameters or another reply schema"
 }
@@ -298,11 +320,11 @@ func compareKeys(a, b callKey) int {
 // likeness is larger for questions that are more alike: with the same model first, then the same system message, then
 // the longest common beginning of the prompts.
 func likeness(a, b llm.Request) int {
-	n := common(a.User, b.User)
+	n := common(a.User, b.User) + common(questionOf(a).Check, questionOf(b).Check)
 	if a.System == b.System {
 		n += 1 << 40
 	}
-	if a.Model == b.Model {
+	if a.Judge() == b.Judge() {
 		n += 1 << 50
 	}
 	return n

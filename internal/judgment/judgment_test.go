@@ -322,8 +322,8 @@ func TestCorrupt(t *testing.T) {
 		{"empty", "", ":1: the recording is truncated: its last line is missing"},
 		{"cassette", "{\"sdd_eval_cassette\":1}\n", `:1: the recording was edited: unknown key "sdd_eval_cassette"`},
 		{
-			"other version", strings.Replace(string(data), `"version":1`, `"version":2`, 1),
-			":1: the recording has format version 2, but this program reads version 1",
+			"other version", strings.Replace(string(data), `"version":1`, `"version":3`, 1),
+			":1: the recording has format version 3, but this program reads versions up to 2",
 		},
 		{
 			"answer", strings.Replace(string(data), `"score\": 3`, `"score\": 9`, 1),

@@ -58,7 +58,8 @@ func idlePasses(ctx context.Context, s *suite, found func(Finding)) error {
 
 // unknown reports whether an evaluator starts something, or asks somebody.
 func unknown(e plan.Evaluator) bool {
-	return e.Config.(evaluator.Evaluator).Needs()&(evaluator.StartsChild|evaluator.AsksModel) != 0
+	needs := e.Config.(evaluator.Evaluator).Needs()
+	return needs.Asks() || needs&evaluator.StartsChild != 0
 }
 
 // idle reports whether the evaluators pass an agent that does nothing in the case's workspace, which is only made if

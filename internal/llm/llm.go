@@ -1,6 +1,7 @@
 // Package llm asks models on servers that speak OpenAI's chat completions. It is the only package that uses a library
-// for that, and the only place where requests are retried. What is asked, and what an answer means, is up to its
-// callers.
+// for that, and the only place where their requests are retried. What is asked, and what an answer means, is up to its
+// callers. It also says what agents are asked that judge in the place of such a model, and reads what they say; package
+// engine starts them.
 package llm
 
 import (
@@ -48,8 +49,20 @@ type Config struct {
 	// MaxCalls, if not zero, is how many questions the client may ask in total. A question counts once, however often
 	// it is sent. All callers in a run must therefore share a client, or Spent.
 	MaxCalls int
-	// Spent, if not nil, counts the questions of all clients that share it.
-	Spent *atomic.Int64
+	// Spent, if not nil, counts the questions of all that share it.
+	Spent *Spent
+}
+
+// Spent counts questions. Those who share one share a budget.
+type Spent struct{ questions atomic.Int64 }
+
+// Take counts a question to who, and returns an error if most are too few for it; 0: any number is enough.
+func (s *Spent) Take(who string, most int) error {
+	if n := s.questions.Add(1); most > 0 && n > int64(most) {
+		return fmt.Errorf("ask %s: the run's budget of %d calls to models is used up: set %s to a larger number", who,
+			most, maxCallsVariable)
+	}
+	return nil
 }
 
 // FromEnvironment returns the configuration from OPENAI_API_KEY and OPENAI_BASE_URL, or else OPENAI_API_BASE. It
@@ -73,13 +86,15 @@ func FromEnvironment(getenv func(string) string) (Config, error) {
 		break
 	}
 	var err error
-	if c.MaxCalls, err = maxCalls(getenv(maxCallsVariable)); err != nil {
+	if c.MaxCalls, err = MaxCalls(getenv); err != nil {
 		return Config{}, err
 	}
 	return c, nil
 }
 
-func maxCalls(value string) (int, error) {
+// MaxCalls returns how many questions a run may ask: EVAL_LLM_MAX_CALLS, or else 1000.
+func MaxCalls(getenv func(string) string) (int, error) {
+	value := getenv(maxCallsVariable)
 	if value == "" {
 		return defaultMaxCalls, nil
 	}
@@ -107,7 +122,7 @@ func baseURL(value string) (string, error) {
 	return u.String(), nil
 }
 
-// Asker answers requests. It is a [Client] or a recording.
+// Asker answers requests. It is a [Client], what asks agents, or a recording.
 type Asker interface {
 	Complete(ctx context.Context, r Request) (Reply, error)
 }
@@ -139,7 +154,7 @@ func New(c Config) *Client {
 		c.Timeout = defaultTimeout
 	}
 	if c.Spent == nil {
-		c.Spent = new(atomic.Int64)
+		c.Spent = new(Spent)
 	}
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" {
@@ -164,12 +179,18 @@ type Request struct {
 	// Sample distinguishes questions that are otherwise equal, so that a recording has an answer for each. It is not
 	// sent.
 	Sample int
+
+	// Agent, if not nil, is who judges Checks, at least one, in the place of a model on a server. Model is then the one
+	// that the agent is to use, empty: its own choice; and there is neither schema nor sample.
+	Agent  *Agent
+	Checks []Check
 }
 
 // Reply is a model's answer.
 type Reply struct {
-	// Text is never empty.
-	Text string
+	// Text is never empty, but for that of an agent, which has Verdicts instead: one for each check, in their order.
+	Text     string
+	Verdicts []Verdict
 	// Model is the model that answered, as the server names it.
 	Model string
 	// InputTokens and OutputTokens are zero if the server does not report them.
@@ -180,10 +201,8 @@ type Reply struct {
 // after the time that the server asks for. An error of the server or the network is an [*Error]; if ctx has ended, the
 // error wraps ctx's. A reply that was refused, truncated or empty is an error, and so is a question beyond the budget.
 func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
-	if most := c.config.MaxCalls; most > 0 && c.config.Spent.Add(1) > int64(most) {
-		return Reply{}, fmt.Errorf(
-			"ask %s: the run's budget of %d calls to models is used up: set %s to a larger number",
-			r.Model, most, maxCallsVariable)
+	if err := c.config.Spent.Take(r.Model, c.config.MaxCalls); err != nil {
+		return Reply{}, err
 	}
 	for attempt := 1; ; {
 		without := feature(c.refused.Load())

@@ -16,15 +16,25 @@ var snapshot = lazyregexp.New(`^[-@:](\d{3,8}|\d{4}-\d\d-\d\d|\d\d-\d\d|latest)$
 // Servers may name the snapshot of the model, leave it out, or leave out who offers the model. A server that names no
 // model says nothing.
 func Another(asked, answered string) string {
+	if !isAnother(asked, answered) {
+		return ""
+	}
+	return anotherOf("server", asked, answered)
+}
+
+func isAnother(asked, answered string) bool {
 	a, b := strings.ToLower(asked), strings.ToLower(answered)
 	a, b = a[strings.LastIndexByte(a, '/')+1:], b[strings.LastIndexByte(b, '/')+1:]
 	rest, longer := strings.CutPrefix(b, strings.TrimSuffix(a, "-latest"))
 	less, shorter := strings.CutPrefix(a, b)
-	if answered == "" || a == b || longer && snapshot.MatchString(rest) || shorter && snapshot.MatchString(less) {
-		return ""
-	}
-	return fmt.Sprintf("the model %s was asked to judge, and by the server's word another one answered: %s",
-		excerpt.Quote(asked, maxName), excerpt.Quote(answered, maxName))
+	return answered != "" && a != b && !(longer && snapshot.MatchString(rest)) &&
+		!(shorter && snapshot.MatchString(less))
+}
+
+// anotherOf says that by the word of a server or an agent another model answered.
+func anotherOf(who, asked, answered string) string {
+	return fmt.Sprintf("the model %s was asked to judge, and by the %s's word another one answered: %s",
+		excerpt.Quote(asked, maxName), who, excerpt.Quote(answered, maxName))
 }
 
 // maxName is how many characters of a model's name are shown.

@@ -14,7 +14,17 @@ import (
 // block, or else the first object in the text. Text around it is allowed if it has no braces or brackets. Everything
 // ambiguous is an error: a second object, a block that has more than the object or is not closed, an object in an
 // array, and an object with a duplicate key.
-func ParseObject(text string) (json.RawMessage, error) {
+func ParseObject(text string) (json.RawMessage, error) { return parseOne(text, object) }
+
+// parseList finds the one JSON list in a reply, by the rules of [ParseObject].
+func parseList(text string) (json.RawMessage, error) { return parseOne(text, list) }
+
+// shape is what of JSON a reply is to have: how that begins, and what it is called.
+type shape struct{ open, name string }
+
+var object, list = shape{"{", "object"}, shape{"[", "list"}
+
+func parseOne(text string, as shape) (json.RawMessage, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the reply is not valid UTF-8")
 	}
@@ -22,39 +32,39 @@ func ParseObject(text string) (json.RawMessage, error) {
 	if text == "" {
 		return nil, errors.New("the reply is empty")
 	}
-	object, outside, err := locate(text)
+	value, outside, err := locate(text, as)
 	if err != nil {
 		return nil, err
 	}
 	if strings.ContainsAny(outside, "{}[]") {
-		return nil, errors.New("the reply has more than one JSON object, or a part of one")
+		return nil, fmt.Errorf("the reply has more than one JSON %s, or a part of one", as.name)
 	}
-	if err := jsonvalue.DecodeStrict([]byte(object), new(json.RawMessage), 0); err != nil {
-		return nil, fmt.Errorf("the reply's JSON object: %w", err)
+	if err := jsonvalue.DecodeStrict([]byte(value), new(json.RawMessage), 0); err != nil {
+		return nil, fmt.Errorf("the reply's JSON %s: %w", as.name, err)
 	}
-	return json.RawMessage(object), nil
+	return json.RawMessage(value), nil
 }
 
-// locate splits a reply into an object, which is valid JSON, and the text around it.
-func locate(text string) (object, outside string, err error) {
-	if text[0] == '{' && json.Valid([]byte(text)) {
+// locate splits a reply into an object or a list, which is valid JSON, and the text around it.
+func locate(text string, as shape) (value, outside string, err error) {
+	if strings.HasPrefix(text, as.open) && json.Valid([]byte(text)) {
 		return text, "", nil
 	}
 	if before, block, after, ok := fenced(text); ok {
 		block = strings.TrimSpace(block)
-		if !strings.HasPrefix(block, "{") || !json.Valid([]byte(block)) {
-			return "", "", errors.New("the reply's fenced block is not one JSON object")
+		if !strings.HasPrefix(block, as.open) || !json.Valid([]byte(block)) {
+			return "", "", fmt.Errorf("the reply's fenced block is not one JSON %s", as.name)
 		}
 		return block, before + after, nil
 	}
-	start := strings.IndexByte(text, '{')
+	start := strings.Index(text, as.open)
 	if start < 0 {
-		return "", "", errors.New("the reply has no JSON object")
+		return "", "", fmt.Errorf("the reply has no JSON %s", as.name)
 	}
 	decoder := json.NewDecoder(strings.NewReader(text[start:]))
 	var raw json.RawMessage
 	if err := decoder.Decode(&raw); err != nil {
-		return "", "", fmt.Errorf("the reply's JSON object: %w", err)
+		return "", "", fmt.Errorf("the reply's JSON %s: %w", as.name, err)
 	}
 	end := start + int(decoder.InputOffset())
 	return string(raw), text[:start] + text[end:], nil

@@ -32,8 +32,9 @@ type Source struct {
 	// Ablate names what control arms leave out, beside the playbook's `ablate`.
 	Ablate []string
 	// Untrusted refuses what lets children read, reach or get more than they do by default, see [widening].
-	// StartsAgents says that the run starts agents though their sessions could be replayed.
-	Untrusted, StartsAgents bool
+	// StartsAgents says that the run starts agents though their sessions could be replayed, and AsksJudges that what
+	// judges may be asked though its answers could be.
+	Untrusted, StartsAgents, AsksJudges bool
 }
 
 // Read is [Load] with the options in Source.
@@ -50,7 +51,7 @@ func Read(s Source, kinds Kinds) (*Playbook, error) {
 		return nil, fmt.Errorf("load playbook: %w", err)
 	}
 	d.Dir, d.Top, d.Untrusted = dir, s.Root, s.Untrusted
-	refused := s.Untrusted && refuseWidening(d, s.StartsAgents)
+	refused := s.Untrusted && refuseWidening(d, s.StartsAgents, s.AsksJudges)
 	p, err := decode(s.Name, d, kinds, s.Ablate)
 	if refused {
 		err = fault.Advise(err, untrustedAdvice)

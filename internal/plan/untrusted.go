@@ -82,6 +82,13 @@ var ofAgents = []widening{
 	{"variants.*.mcp", startsServers, nil},
 }
 
+// ofJudges are the keys of evaluators that widen where they may ask agents.
+var ofJudges = []widening{
+	{"agent.kind", "starts an agent, with your account and your network; replay what it said, or use " + agent.Fake,
+		saysNot(agent.Fake)},
+	{"agent.args.*", "shows a file that is not in the project; name one of the project", outside},
+}
+
 // ofEvaluators are the keys of evaluators of all kinds that widen.
 var ofEvaluators = []widening{
 	{"network", "gives your network to code that you have not read" + remove, says("true")},
@@ -98,8 +105,9 @@ const outsideProject = "names what is not in the project; name a file of the pro
 const untrustedAdvice = "change what is refused; or read the whole playbook and, if you trust who wrote it, run it " +
 	"without --untrusted and EVALTEST_UNTRUSTED"
 
-// refuseWidening reports each key of an untrusted document that widens, and returns whether there are any.
-func refuseWidening(d *doc.Document, startsAgents bool) (refused bool) {
+// refuseWidening reports each key of an untrusted document that widens, and returns whether there are any, in a run
+// that starts agents, or lets agents judge.
+func refuseWidening(d *doc.Document, startsAgents, asksJudges bool) (refused bool) {
 	refuse := func(n *doc.Node, table []widening) {
 		for _, w := range table {
 			for _, at := range nodesAt(n, strings.Split(w.path, ".")) {
@@ -112,7 +120,8 @@ func refuseWidening(d *doc.Document, startsAgents bool) (refused bool) {
 	}
 	refuse(d.Root, ofPlaybooks)
 	level := Level(d.Root.Get("cassette").Get("level").Text())
-	if startsAgents || level.RunsAgent() {
+	startsAgents = startsAgents || level.RunsAgent()
+	if startsAgents {
 		refuse(d.Root, ofAgents)
 	}
 	for _, path := range []string{
@@ -121,6 +130,9 @@ func refuseWidening(d *doc.Document, startsAgents bool) (refused bool) {
 		for _, e := range nodesAt(d.Root, strings.Split(path, ".")) {
 			for _, nested := range withMembers(e) {
 				refuse(nested, ofEvaluators)
+				if startsAgents || asksJudges {
+					refuse(nested, ofJudges)
+				}
 			}
 		}
 	}

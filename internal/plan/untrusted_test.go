@@ -75,6 +75,8 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a, f]}}, steps: [
 evaluators:
   - {type: code_judge, script: [node, judge.js, --deep], cwd: ..}
   - {type: files, expect: [{path: a, golden: ../golden.txt}]}
+  - type: composite
+    all: [{type: llm_judge, agent: {kind: claude-code-acp, preset: p, args: [/etc/hostname]}}]
 `)
 	source := plan.Source{Path: filepath.Join(dir, "evals/p.yaml"), Root: dir, Untrusted: true}
 	_, err := plan.Read(source, allkinds.All())
@@ -82,6 +84,13 @@ evaluators:
 	source.StartsAgents = true
 	_, err = plan.Read(source, allkinds.All())
 	require.ErrorContains(t, err, "p.yaml:6:30: variants.a.agent.kind: refused in untrusted mode: starts an agent")
+	require.ErrorContains(t, err, "evaluators[2].all[0].agent.kind: refused in untrusted mode: starts an agent")
+	source.StartsAgents, source.AsksJudges = false, true
+	_, err = plan.Read(source, allkinds.All())
+	require.ErrorContains(t, err, "p.yaml:13:43: evaluators[2].all[0].agent.kind: refused in untrusted mode: "+
+		"starts an agent, with your account")
+	require.ErrorContains(t, err, "evaluators[2].all[0].agent.args[0]: refused in untrusted mode")
+	require.NotContains(t, err.Error(), "variants.a.agent.kind")
 
 	for _, elsewhere := range []string{"/etc/hostname", ".git/config", ".env"} { // by a link in the project
 		write(".git/config", "x")
@@ -104,7 +113,7 @@ var harmless = map[string]string{
 	"Workspace":  "exclude repository empty",
 	"Agent":      "model mode preset command", // those of agents that are not started
 	"code_judge": "config timeout compat", "command": "exit_code stdout stderr timeout cwd",
-	"llm_judge": "model judges samples rubrics config timeout compat prompt",
+	"llm_judge": "model judges agent samples rubrics config timeout compat prompt", // agent by its keys
 }
 
 // TestUntrustedKnowsAll: each key that has to do with the sandbox is in the table, or is known to be harmless.
@@ -134,6 +143,7 @@ func TestUntrustedKnowsAll(t *testing.T) {
 	known("Addition", reflect.TypeFor[playbook.Addition](), "variants.*.workspace.add.*.")
 	known("Workspace", reflect.TypeFor[plan.Workspace](), "workspace.")
 	known("Agent", reflect.TypeFor[playbook.Agent](), "variants.*.agent.")
+	known("Agent", reflect.TypeFor[playbook.Agent](), "agent.")
 	for _, kind := range []string{"code_judge", "command", "llm_judge"} {
 		known(kind, reflect.TypeOf(allkinds.All()[kind].Keys), "")
 	}

@@ -53,14 +53,17 @@ type Variant struct {
 	// Texts are those of the files of Overlay.Prompts, by case.
 	Texts map[string]string
 
-	// InGo tells that a test in Go names the agent, not a playbook.
-	InGo bool
+	// InGo tells that a test in Go names the agent, not a playbook, and Judges that an evaluator does.
+	InGo, Judges bool
 }
 
 // AgentAt says where the author of the variant names its agent.
 func (v Variant) AgentAt() string {
-	if v.InGo {
+	switch {
+	case v.InGo:
 		return "Agent"
+	case v.Judges:
+		return "llm_judge.agent"
 	}
 	return "variants." + v.ID + ".agent"
 }

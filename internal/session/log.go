@@ -57,6 +57,9 @@ func NewLog(secrets *secret.Set, unit string, notes io.Writer, now func() time.T
 	return &Log{secrets: secrets, unit: unit, notes: notes, now: now}
 }
 
+// Notes receives what [Log.Notef] would write beside the log.
+func (l *Log) Notes() io.Writer { return l.notes }
+
 // Keep gives the log a file in the directory that place makes. It is there from [Log.Open] or the first line on; a
 // further attempt goes on where the one before ended.
 func (l *Log) Keep(place func() (dir string, err error)) { l.place = place }

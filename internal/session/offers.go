@@ -33,3 +33,11 @@ func (s *Session) Offers() (o Offers) {
 	}
 	return o
 }
+
+// Model returns the model that the agent uses, by its own word: empty if it does not say.
+func (s *Session) Model() string {
+	if h, ok := s.with.(*headless); ok {
+		return h.observer.Session().Model
+	}
+	return s.Offers().Model
+}

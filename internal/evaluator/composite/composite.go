@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // rule is how the verdicts of members make one.
@@ -46,6 +47,15 @@ func (c composite) Needs() evaluator.Needs {
 		needs |= m.Config.(evaluator.Evaluator).Needs()
 	}
 	return needs
+}
+
+// Agents returns those that any of the members asks.
+func (c composite) Agents() []playbook.Agent {
+	var all []playbook.Agent
+	for _, m := range c.members {
+		all = append(all, evaluator.Agents(m.Config.(evaluator.Evaluator))...)
+	}
+	return all
 }
 
 // Evaluate runs all members. If one ends in an error, so does the composite. If one is skipped, so is the composite,

@@ -20,10 +20,13 @@ func TestLoadErrors(t *testing.T) {
 		keys string // from line 6
 		want []string
 	}{
-		{"no model", "samples: 2", []string{"5:5: evaluators[0]: exactly one of `model` and `judges` is required"}},
+		{
+			"no model", "samples: 2",
+			[]string{"5:5: evaluators[0]: exactly one of `model`, `judges` and `agent` is required"},
+		},
 		{
 			"model and judges", "model: a\njudges: [b]",
-			[]string{"5:5: evaluators[0]: exactly one of `model` and `judges` is required"},
+			[]string{"5:5: evaluators[0]: exactly one of `model`, `judges` and `agent` is required"},
 		},
 		{"no judges", "judges: []", []string{"6:5: evaluators[0].judges: must not be empty"}},
 		{
@@ -172,7 +175,7 @@ func TestDocs(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	p := newProject(t, map[string]string{"evals/prompts/strict.py": ""})
 	blocks := regexp.MustCompile("(?s)```yaml\nevaluators:\n  - (.*?)```").FindAllStringSubmatch(section, -1)
-	require.Len(t, blocks, 3)
+	require.Len(t, blocks, 4)
 	for _, block := range blocks {
 		keys := strings.ReplaceAll(block[1], "\n    ", "\n")
 		_, err := p.load(strings.Replace(keys, "type: llm_judge\n", "", 1))

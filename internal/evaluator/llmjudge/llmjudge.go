@@ -1,6 +1,6 @@
-// Package llmjudge is the evaluator kind llm_judge: a model reads what the agent did and scores it. A reply that is not
-// exactly what was asked for is an error, never a score. How models are reached and how their replies are recorded does
-// not belong here: see packages llm and judgment.
+// Package llmjudge is the evaluator kind llm_judge: a model, or an agent, reads what the agent did and scores it. A
+// reply that is not exactly what was asked for is an error, never a score. How models and agents are reached and how
+// their replies are recorded does not belong here: see packages llm, judgment and engine.
 package llmjudge
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // panel implements [evaluator.Evaluator].
@@ -108,15 +109,16 @@ const maxQuoted = 2_000
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Prompt  *doc.Node     `yaml:"prompt" doc:"A text, a file (.md, .txt, ./...) or {script: [...]}; default: built in."`
-	Model   string        `yaml:"model" min:"1" doc:"The model that judges. Either model or judges."`
-	Judges  []string      `yaml:"judges" min:"1" max:"9" doc:"Models that judge; the median of their scores counts."`
-	Samples int           `yaml:"samples" default:"1" min:"1" max:"25" doc:"Replies of each model; the median counts."`
-	Rubrics []rubricKeys  `yaml:"rubrics" min:"1" doc:"What is judged, one by one."`
-	Config  *doc.Node     `yaml:"config" doc:"Values for templates, as {{config.KEY}}, and for the prompt's script."`
-	Timeout time.Duration `yaml:"timeout" min:"0.001" doc:"How long the prompt's script may take; default: 120s."`
-	Network bool          `yaml:"network" doc:"Whether the prompt's script may reach the network."`
-	Compat  string        `yaml:"compat" enum:"agentv" doc:"Give the prompt's script what AgentV gives its own."`
+	Prompt  *doc.Node      `yaml:"prompt" doc:"A text, a file (.md, ./...) or {script: [...]}; default: built in."`
+	Model   string         `yaml:"model" min:"1" doc:"The model that judges. Either model, judges or agent."`
+	Judges  []string       `yaml:"judges" min:"1" max:"9" doc:"Models that judge; the median of their scores counts."`
+	Agent   playbook.Agent `yaml:"agent" doc:"The agent that judges, without tools; it needs no key."`
+	Samples int            `yaml:"samples" default:"1" min:"1" max:"25" doc:"Replies of each model; the median counts."`
+	Rubrics []rubricKeys   `yaml:"rubrics" min:"1" doc:"What is judged, one by one."`
+	Config  *doc.Node      `yaml:"config" doc:"Values for templates, as {{config.KEY}}, and for the prompt's script."`
+	Timeout time.Duration  `yaml:"timeout" min:"0.001" doc:"How long the prompt's script or the agent may take."`
+	Network bool           `yaml:"network" doc:"Whether the prompt's script may reach the network."`
+	Compat  string         `yaml:"compat" enum:"agentv" doc:"Give the prompt's script what AgentV gives its own."`
 }
 
 // Kind returns the kind of evaluator.
@@ -126,13 +128,21 @@ func decode(n *doc.Node) any {
 	var k keys
 	n.Decode(&k)
 	r := compileRubrics(n.Get("rubrics").Items(), k.Rubrics)
+	if n.Get("agent") != nil {
+		return compileAgent(n, k, r)
+	}
+	for i, item := range n.Get("rubrics").Items() {
+		if r[i].calls {
+			item.Errorf("calls", "has no effect without `agent`: models are always shown the tool calls")
+		}
+	}
 	return panel{prompt: compilePrompt(n, k), models: models(n, k), samples: k.Samples, rubrics: r, form: formOf(r)}
 }
 
 // models returns the models that judge.
 func models(n *doc.Node, k keys) []string {
 	if (n.Get("model") == nil) == (n.Get("judges") == nil) {
-		n.Errorf("", "exactly one of `model` and `judges` is required")
+		n.Errorf("", "exactly one of `model`, `judges` and `agent` is required")
 	}
 	if k.Judges == nil {
 		return []string{k.Model}
@@ -167,10 +177,12 @@ func asked(in judge.Input) string {
 
 // fenced is what the agent wrote and did, labelled as data. It stands between two lines that it cannot contain, since
 // their mark is its digest.
-func fenced(in judge.Input) string {
+func fenced(in judge.Input, withCalls bool) string {
 	var b strings.Builder
 	section(&b, "Answer", orNothing(in.CandidateAnswer))
-	section(&b, "Tool calls", orNothing(callLines(in)))
+	if withCalls {
+		section(&b, "Tool calls", orNothing(callLines(in)))
+	}
 	section(&b, "Changes to files", orNothing(in.FileChanges))
 	sum := sha256.Sum256([]byte(b.String()))
 	mark := hex.EncodeToString(sum[:8])

@@ -127,9 +127,9 @@ func (w written) render(ctx context.Context, in evaluator.Input) (string, error)
 	}
 	switch {
 	case w.template == nil:
-		return asked(p) + "\n" + fenced(p), nil
+		return asked(p) + "\n" + fenced(p, true), nil
 	case w.appends():
-		return strings.TrimRight(w.template.fill(p), "\n") + "\n\n" + fenced(p), nil
+		return strings.TrimRight(w.template.fill(p), "\n") + "\n\n" + fenced(p, true), nil
 	}
 	return w.template.fill(p), nil
 }

@@ -18,6 +18,7 @@ type rubricKeys struct {
 	Required bool        `yaml:"required" doc:"Whether the evaluator fails, whatever its score, if this does not hold."`
 	Ranges   []rangeKeys `yaml:"score_ranges" min:"1" doc:"Meaning of scores 0 to 10; none: it holds or not."`
 	MinScore *int        `yaml:"required_min_score" min:"1" max:"10" doc:"Lowest passing score; needs score_ranges."`
+	Calls    bool        `yaml:"calls" doc:"Whether an agent that judges is shown the tool calls."`
 }
 
 // rangeKeys are the keys of a range of scores.
@@ -32,6 +33,7 @@ type rubric struct {
 	weight   float64
 	ranges   []scoreRange // none: it holds, which is maxScore, or does not, which is 0
 	least    float64      // the evaluator fails with a lower score; 0: it does not
+	calls    bool         // it asks how the work was done: an agent that judges is shown the tool calls
 }
 
 type scoreRange struct {
@@ -53,7 +55,7 @@ func compileRubrics(items []*doc.Node, all []rubricKeys) []rubric {
 		} else if k.ID != "" {
 			seen[k.ID] = items[i].Position().Line
 		}
-		r := rubric{id: k.ID, text: k.Text, weight: k.Weight, ranges: compileRanges(items[i])}
+		r := rubric{id: k.ID, text: k.Text, weight: k.Weight, ranges: compileRanges(items[i]), calls: k.Calls}
 		switch {
 		case k.MinScore != nil && len(k.Ranges) == 0:
 			items[i].Errorf("required_min_score", "has no effect without `score_ranges`; write `required: true`")
