@@ -380,8 +380,8 @@ func (a *App) skillVerdict(r *skillRun, done engine.Finished) error {
 	default:
 		err = verdict(done.Verdict, done.ID, r.options.root)
 	}
-	if broken := r.broken(); len(broken) > 0 && exitCode(context.Background(), worse(nil, err)) != exitHarness {
-		text := fmt.Errorf("%s cannot be run or judged: %s", count(len(broken), "case"), strings.Join(broken, ", "))
+	if broken := r.broken(); len(broken) > 0 {
+		text := fmt.Errorf("%s cannot be run or judged: %s", count(len(broken), "case"), some(broken))
 		err = worse(err, &exitError{code: exitHarness, err: text, next: front.line("--check")})
 	}
 	return err
