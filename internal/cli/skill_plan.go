@@ -32,8 +32,15 @@ func (a *App) announce(r *skillRun) {
 	if void := r.void(); len(void) > 0 {
 		line("void", some(void)+": the case has the skill's own files, so the arms get the same")
 	}
-	line("mode", fmt.Sprintf("%s, sandbox %s, %s", r.cfg.Mode, r.preview.Sandbox, r.recordings()))
 	n := r.sessions()
+	line("mode", fmt.Sprintf("%s, sandbox %s: %s with the agent, %d replayed", r.cfg.Mode, r.preview.Sandbox,
+		count(n, "session"), r.replays()))
+	if len(r.stale) > 0 {
+		line("stale", some(r.stale))
+	}
+	if len(r.unrecorded) > 0 {
+		line("missing", some(r.unrecorded)+": without a recording")
+	}
 	if n == 0 {
 		return
 	}
@@ -85,24 +92,15 @@ func (r *skillRun) void() []string {
 	})
 }
 
-// recordings says how many sessions are started, and how many are replayed.
-func (r *skillRun) recordings() string {
-	starts, replays := r.sessions(), 0
+// replays returns how many recordings are replayed.
+func (r *skillRun) replays() int {
+	n := 0
 	for _, u := range r.preview.Units {
 		if u.Replays && !u.Missing {
-			replays++
+			n++
 		}
 	}
-	text := count(starts, "session") + " with the agent, " + fmt.Sprintf("%d replayed", replays)
-	for _, of := range []struct {
-		cases []string
-		what  string
-	}{{r.stale, "stale"}, {r.unrecorded, "not recorded"}} {
-		if len(of.cases) > 0 {
-			text += fmt.Sprintf("; %s: %s", of.what, some(of.cases))
-		}
-	}
-	return text
+	return n
 }
 
 // tokens says how many tokens the sessions may take.
