@@ -81,7 +81,8 @@ func TestArmWords(t *testing.T) {
 	for list, want := range map[string]string{
 		"with": "", "with,without": "", "without,with,old=v1.2": "", "with,old=": "write old=REV",
 		"with,old": "write old=REV", "without": "the arm with is missing", "with,with": "is there twice",
-		"with,old=a,old=b": "is there twice", "with,on": `"on" is no arm`, "with=a": `"with=a" is no arm`, "": "is no arm",
+		"with,old=a,old=b": "is there twice",
+		"with,on": `"on" is no arm`, "with=a": `"with=a" is no arm`, "": "is no arm",
 	} {
 		_, err := skill.ArmWords(list)
 		if want == "" {
