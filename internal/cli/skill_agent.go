@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doctor"
 	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -71,6 +73,40 @@ func recordedAgent(s *skill.Suite) (playbook.Agent, bool) {
 		}
 	}
 	return playbook.Agent{}, false
+}
+
+// skillJudge returns the agent that judges: the one that is named, else the one that has judged the recordings, so that
+// what it said is found; without a kind it is the agent itself.
+func (a *App) skillJudge(o skillOptions, s *skill.Suite, starts bool) (judge playbook.Agent, err error) {
+	if o.judge == "" {
+		return recordedJudge(s), nil
+	}
+	if judge, err = doctor.Choose(o.judge, o.configDir); err == nil {
+		judge.Preset, err = a.presetOf(judge, "", o.configDir, starts)
+	}
+	if err != nil {
+		return judge, usageError("skill: --judge: %w", err).hint(cmp.Or(fault.Advice(err), "sdd-eval doctor"))
+	}
+	return judge, nil
+}
+
+// recordedJudge returns the agent that judged the recordings of a skill; without a kind: none has.
+func recordedJudge(s *skill.Suite) playbook.Agent {
+	dir := s.File(s.Cassettes())
+	tree := disk.Within(s.Root, dir)
+	files, err := cassette.List(tree, dir, s.Slug())
+	if err != nil {
+		return playbook.Agent{}
+	}
+	for _, file := range files {
+		if asked, ok := judgment.Asked(tree, file); ok {
+			by := asked.Agent
+			return playbook.Agent{
+				Kind: by.Kind, Preset: by.Preset, Command: by.Command, Args: by.Args, Model: asked.Model,
+			}
+		}
+	}
+	return playbook.Agent{}
 }
 
 // agentHere returns the agent whose program and login are on this machine, if it is the only one. Kinds of the same

@@ -27,6 +27,7 @@ func (a *App) announce(r *skillRun) {
 		who += " (" + r.how + ")"
 	}
 	line("agent", who)
+	line("judge", r.judgeWords())
 	line("runs", r.design())
 	line("left out", r.leftOut())
 	if void := r.void(); len(void) > 0 {
@@ -50,6 +51,26 @@ func (a *App) announce(r *skillRun) {
 	if most := r.cfg.Budget.MaxUSD; most > 0 {
 		line("budget", money(most, "USD"))
 	}
+}
+
+// judgeWords says which agent decides what code cannot, and of how many checks.
+func (r *skillRun) judgeWords() string {
+	n := 0
+	for _, u := range r.preview.Units {
+		for _, c := range r.suite.Cases {
+			if c.ID == u.Case.ID && c.Runs() {
+				n += c.Open()
+			}
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	who := "the same agent"
+	if r.judge.Kind != "" {
+		who = strings.Join(listed(r.judge.Kind, r.judge.Preset, r.judge.Model), ", ")
+	}
+	return fmt.Sprintf("%s, of %s", who, count(n, "check"))
 }
 
 // design says how many sessions there are, and of what.
@@ -126,14 +147,14 @@ func (r *skillRun) tokens() string {
 	return fmt.Sprintf("about %.0f", total)
 }
 
-// consent returns an error unless somebody agrees that agents are started.
-func (a *App) consent(o skillOptions, runs []*skillRun) error {
+// consent reports whether somebody agrees that agents are started. It is an error if sessions need that.
+func (a *App) consent(o skillOptions, runs []*skillRun) (agreed bool, err error) {
 	sessions := 0
 	for _, r := range runs {
 		sessions += r.sessions()
 	}
 	if sessions == 0 || o.yes {
-		return nil
+		return o.yes, nil
 	}
 	args := []string{"--yes"}
 	if o.all {
@@ -141,6 +162,6 @@ func (a *App) consent(o skillOptions, runs []*skillRun) error {
 	}
 	args = append(args, "--changed", o.changed, "--case", o.cases, "--mode", o.mode, "--resume", o.resume,
 		"--budget-usd", o.budget)
-	return usageError("skill: nobody has agreed to %s with an agent under your account: --yes does",
+	return false, usageError("skill: nobody has agreed to %s with an agent under your account: --yes does",
 		count(sessions, "session")).hint(o.line(args...))
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/compare"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/doctor"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -27,12 +26,15 @@ type skillRun struct {
 	suite   *skill.Suite
 	arms    []string // as [skill.ArmWords] returns them
 	agent   playbook.Agent
-	how     string // the agent was found
+	how     string         // the agent was found
+	judge   playbook.Agent // without a kind: the agent
 	options runOptions
 	before  former // of a run that is resumed
 	cfg     engine.Config
 	preview engine.Preview
 	past    history
+	// unjudged are the cases with a check of which nothing is known when the run has ended.
+	unjudged []string
 	// stale are the cases whose recordings are of something else, and unrecorded those that have none.
 	stale, unrecorded []string
 }
@@ -86,8 +88,14 @@ func (a *App) runSkills(ctx context.Context, o skillOptions, suites []*skill.Sui
 		}
 		a.announce(r)
 	}
-	if err := a.consent(o, runs); err != nil {
+	agreed, err := a.consent(o, runs)
+	if err != nil {
 		return err
+	}
+	for _, r := range runs {
+		if asked, _ := engine.ParseSwitch(a.Getenv("EVAL_LLM_JUDGE")); !agreed && !asked {
+			r.cfg.LLMJudge = false // what models said is replayed all the same
+		}
 	}
 	left, _ := strconv.ParseFloat(o.budget, 64) // which the flag has checked
 	for i, r := range runs {
@@ -187,15 +195,10 @@ func (a *App) prepareSkill(
 		return nil, a.noAgent(err)
 	}
 	options := skill.Options{By: "sdd-eval skill", Agent: r.agent, Trials: o.trials}
-	if o.judge != "" {
-		if options.Judge, err = doctor.Choose(o.judge, o.configDir); err != nil {
-			return nil, usageError("skill: --judge: %w", err).hint("sdd-eval doctor")
-		}
-		options.Judge.Preset, err = a.presetOf(options.Judge, "", o.configDir, mode != engine.Replay)
-		if err != nil {
-			return nil, usageError("skill: --judge: %w", err).hint(fault.Advice(err))
-		}
+	if options.Judge, err = a.skillJudge(o, s, mode != engine.Replay); err != nil {
+		return nil, err
 	}
+	r.judge = options.Judge
 	file, err := s.Generate(ctx, options, arms)
 	if err != nil {
 		return nil, usageError("skill: %w", err)
@@ -333,7 +336,7 @@ func (a *App) runSkill(ctx context.Context, r *skillRun) (spent float64, err err
 	}
 	var arms []compare.Arms
 	if done.ID != "" {
-		a.tellChecks(r, done)
+		r.unjudged = a.tellChecks(r, done)
 		if arms, err = a.compareArms(r, done, err); len(arms) > 0 {
 			a.tellComparison(arms)
 		}
@@ -376,6 +379,12 @@ func (a *App) skillVerdict(r *skillRun, done engine.Finished) error {
 		err = &exitError{
 			code: exitHarness, err: text,
 			next: front.line("--case", strings.Join(slices.Compact(cases), ",")),
+		}
+	case len(r.unjudged) > 0: // be it that judges were skipped, which fails no unit
+		err = &exitError{
+			code: exitHarness,
+			err:  fmt.Errorf("not all checks were judged of %s: %s", count(len(r.unjudged), "case"), some(r.unjudged)),
+			next: front.line("--case", strings.Join(r.unjudged, ","), "--yes"),
 		}
 	default:
 		err = verdict(done.Verdict, done.ID, r.options.root)

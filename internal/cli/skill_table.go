@@ -52,8 +52,9 @@ type checkTable struct {
 	cells map[[3]string]checkCount
 }
 
-// tellChecks prints how each check ended in each arm, and the evidence of those that matter.
-func (a *App) tellChecks(r *skillRun, done engine.Finished) {
+// tellChecks prints how each check ended in each arm, and the evidence of those that matter. It returns the cases with
+// a check of which nothing is known.
+func (a *App) tellChecks(r *skillRun, done engine.Finished) (unjudged []string) {
 	t := checkTable{suite: r.suite, arms: []string{skill.With}, void: r.void(), cells: make(map[[3]string]checkCount)}
 	t.arms = append(t.arms, r.others()...)
 	for _, u := range done.Units {
@@ -64,12 +65,19 @@ func (a *App) tellChecks(r *skillRun, done engine.Finished) {
 		columns, _ = size()
 	}
 	fmt.Fprintf(a.Stdout, "\n%s\n", a.secrets.String(strings.Join(t.lines(columns, newPaint(a)), "\n")))
+	for key, n := range t.cells {
+		if n.known < n.trials && !slices.Contains(unjudged, key[0]) {
+			unjudged = append(unjudged, key[0])
+		}
+	}
+	slices.Sort(unjudged)
+	return unjudged
 }
 
 // add counts the checks of a unit.
 func (t checkTable) add(u result.Unit) {
 	for _, c := range t.suite.Cases {
-		if c.ID != u.Case {
+		if c.ID != u.Case || !c.Runs() {
 			continue
 		}
 		for _, k := range c.Checks {
@@ -139,6 +147,9 @@ func (t checkTable) lines(columns int, p paint) []string {
 	var below []string
 	for _, c := range t.suite.Cases {
 		ran := false
+		if !c.Runs() {
+			continue
+		}
 		for _, k := range c.Checks {
 			for _, arm := range t.arms {
 				ran = ran || t.cells[[3]string{c.ID, k.ID, arm}].trials > 0

@@ -153,6 +153,21 @@ func Open(path string, c Config) (*File, error) {
 // maxFile is the largest recording that is read or written, in bytes.
 const maxFile = 64 << 20
 
+// Asked returns the first question of the recording at path that an agent was asked; false: there is none.
+func Asked(tree disk.Tree, path string) (llm.Request, bool) {
+	data, err := tree.ReadRegular(path, maxFile)
+	if err != nil {
+		return llm.Request{}, false
+	}
+	questions, _, err := decode(data)
+	for _, q := range questions {
+		if r := q.request(); err == nil && r.Agent != nil {
+			return r, true
+		}
+	}
+	return llm.Request{}, false
+}
+
 // Complete answers a request. Equal requests get the same answer: for several answers to a question, number the
 // samples. Each check of an agent is a question of its own, and those without an answer are asked at once.
 func (f *File) Complete(ctx context.Context, r llm.Request) (llm.Reply, error) {

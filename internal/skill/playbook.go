@@ -86,6 +86,17 @@ func (s *Suite) Playbook(o Options) ([]byte, error) {
 // Runs reports whether the case can be run.
 func (c Case) Runs() bool { return !c.Broken && !c.Command }
 
+// Open returns how many of its checks a model decides.
+func (c Case) Open() int {
+	n := 0
+	for _, k := range c.Checks {
+		if k.By == Model {
+			n++
+		}
+	}
+	return n
+}
+
 // Asked is the prompt of the case, with the paths of its files that the prompt does not name.
 func (c Case) Asked() string {
 	var unnamed []string

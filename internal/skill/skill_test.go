@@ -93,7 +93,7 @@ func TestFindTakesItsOwnEvalsFirst(t *testing.T) {
 }
 
 // FuzzLoad holds that evals of any kind are read without a panic, and that what cannot be read is told: a case that can
-// be run has a prompt and a check, and every finding a place or a file.
+// be run has a prompt and a check, every finding a place or a file, and the playbook of the suite can be read.
 func FuzzLoad(f *testing.F) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(f, err)
@@ -136,6 +136,7 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		require.NoError(t, s.Report(func(p string) string { return p }).WriteText(&strings.Builder{}))
+		loads(t, s)
 	})
 }
 
