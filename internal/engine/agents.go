@@ -71,9 +71,9 @@ func (a agents) Complete(ctx context.Context, r llm.Request) (llm.Reply, error) 
 		reply, err = runner.judge(ctx, r, a.log)
 	}
 	if err != nil {
-		return failed(runner.adviseLimit(err))
+		_, err = failed(runner.adviseLimit(err))
 	}
-	return reply, nil
+	return reply, err
 }
 
 // playbookOf returns a playbook in which an agent is asked once.
@@ -122,6 +122,7 @@ func (r *Runner) judge(ctx context.Context, of llm.Request, log io.Writer) (repl
 		return reply, err
 	}
 	run := a.session.Run()
+	reply.InputTokens, reply.OutputTokens, reply.CostUSD = spentOn(run)
 	if err := checkJudged(run, of.Model, model); err != nil {
 		return reply, err
 	}
@@ -133,7 +134,6 @@ func (r *Runner) judge(ctx context.Context, of llm.Request, log io.Writer) (repl
 		reply.Verdicts[i].Program = strings.TrimSpace(run.Agent.Name + " " + run.Agent.Version)
 		reply.Verdicts[i].Model = model
 	}
-	reply.InputTokens, reply.OutputTokens = tokensOf(run)
 	return reply, nil
 }
 
@@ -161,21 +161,24 @@ func checkJudged(run *trajectory.Run, asked, answered string) error {
 	return nil
 }
 
-// tokensOf returns what the agent says that its answer took, 0 if it does not.
-func tokensOf(run *trajectory.Run) (input, output int) {
-	for _, e := range run.Events {
-		stop, ok := e.Body.(trajectory.Stop)
-		if !ok || stop.Usage == nil {
-			continue
-		}
-		if n := stop.Usage.Input; n != nil && *n > 0 {
-			input += int(*n)
-		}
-		if n := stop.Usage.Output; n != nil && *n > 0 {
-			output += int(*n)
-		}
+// spentOn returns what the agent says that its answer took: no tokens, or nil, if it does not.
+func spentOn(run *trajectory.Run) (input, output int, usd *float64) {
+	m := measure(result.Unit{Run: run})
+	if t := m.Tokens; t != nil {
+		input, output = int(valueOf(t.Input)), int(valueOf(t.Output))
 	}
-	return input, output
+	if c := m.Cost; c != nil && c.Currency == "USD" && c.Amount >= 0 {
+		usd = &c.Amount
+	}
+	return input, output, usd
+}
+
+// valueOf is a count that may be unknown, 0 then and where it makes no sense.
+func valueOf(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return max(*n, 0)
 }
 
 // agents asks agents that judge the attempt's unit.

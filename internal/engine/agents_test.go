@@ -24,6 +24,7 @@ func jurySays(text, actions string) string {
 }
 
 const (
+	costs    = `{"usage": {"used": 10, "size": 100, "cost_usd": 0.5}}, `
 	passesA  = `"[{\"id\": \"a\", \"passed\": true, \"evidence\": \"seen\"}]"`
 	switches = `{"update": {"sessionUpdate": "config_option_update", "configOptions": [{"id": "model", ` +
 		`"name": "Model", "category": "model", "type": "select", "currentValue": "small", ` +
@@ -73,14 +74,14 @@ func TestAgents(t *testing.T) {
 	t.Parallel()
 	said := llm.Reply{
 		Verdicts:    []llm.Verdict{{Passed: true, Evidence: "seen", Program: "fake-acp 1", Model: "small"}},
-		InputTokens: 7, OutputTokens: 3,
+		InputTokens: 7, OutputTokens: 3, CostUSD: new(0.5),
 	}
 	tests := []struct {
 		name, script, model, err string
 		timeout                  time.Duration
 	}{
-		{name: "says so", script: jurySays(passesA, "")},
-		{name: "by the model that it was to use", script: jurySays(passesA, ""), model: "small"},
+		{name: "says so", script: jurySays(passesA, costs)},
+		{name: "by the model that it was to use", script: jurySays(passesA, costs), model: "small"},
 		{
 			name: "by another model", script: jurySays(passesA, switches), model: "large",
 			err: `ask fake-acp (large): the model "large" was asked to judge, and by the agent's word another one ` +

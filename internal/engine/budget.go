@@ -98,9 +98,21 @@ func newBudget(of Budget) *budget {
 	return b
 }
 
-// paid returns what a unit cost in US dollars, whether that is known, and whether its agent was asked anything: one
-// that was not is free.
+// paid returns what a unit cost in US dollars with the agents that judged it, whether that is known, and whether an
+// agent was asked anything: one that was not is free.
 func paid(u result.Unit) (usd float64, known, asked bool) {
+	usd, known, asked = paidWork(u)
+	if j := u.Judging; j != nil {
+		known, asked = known && j.CostUSD != nil, true
+		if known {
+			usd += *j.CostUSD
+		}
+	}
+	return usd, known, asked
+}
+
+// paidWork is paid without the agents that judged.
+func paidWork(u result.Unit) (usd float64, known, asked bool) {
 	m := u.Metrics
 	if m == nil && u.Run != nil { // the unit is not kept
 		m = measure(u)
@@ -322,7 +334,8 @@ func (r *run) openBudget() error {
 	return nil
 }
 
-// costs reports whether a unit starts an agent, which may cost something.
+// costs reports whether a unit starts an agent, to work or to judge, which may cost something.
 func (r *Runner) costs(u plan.Unit) bool {
-	return r.former == nil && slices.ContainsFunc(u.Steps, plan.Step.Prompts) && r.roleOf(u).runsAgent()
+	works := r.former == nil && slices.ContainsFunc(u.Steps, plan.Step.Prompts) && r.roleOf(u).runsAgent()
+	return works || r.asksAgents(u)
 }

@@ -169,3 +169,24 @@ func TestBudgetCounts(t *testing.T) {
 	assert.True(t, b.stopped.Unknown)
 	require.ErrorContains(t, b.end(2), "the agent of p/c/a/5 does not say what it cost in USD")
 }
+
+// TestBudgetCountsJudges: agents that judge count with the unit, also of a session that is replayed.
+func TestBudgetCountsJudges(t *testing.T) {
+	b := newBudget(Budget{MaxUSD: 2})
+	judged := func(trial int, usd *float64) result.Unit {
+		u := costing("a", trial, .5)
+		u.Judging = &result.Judging{Turns: 1, CostUSD: usd}
+		return u
+	}
+	b.settle(judged(1, new(.25)))
+	need, known := b.need(planned("a", 2), 0)
+	assert.True(t, known)
+	assert.InDelta(t, .75, need, 1e-9)
+	replayed := judged(2, new(.25))
+	replayed.Replayed = true
+	b.settle(replayed)
+	assert.InDelta(t, 1, b.state().SpentUSD, 1e-9)
+	assert.Nil(t, b.stopped)
+	b.settle(judged(3, nil))
+	assert.True(t, b.stopped.Unknown)
+}

@@ -80,6 +80,7 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 		})
 	}
 	if a.judgments != nil {
+		a.result.Judging = a.judgments.Judging()
 		a.result.Warnings = append(a.result.Warnings, a.judgments.Others()...)
 	}
 }

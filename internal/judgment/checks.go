@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
 // judge answers a request to an agent. Its checks without a recorded answer are asked in one turn; what is recorded of
@@ -58,6 +59,9 @@ func (f *File) ask(ctx context.Context, r llm.Request, calls []*call) error {
 		return f.missing(r)
 	}
 	reply, err := f.config.Live.Complete(ctx, r)
+	if err == nil || reply.InputTokens+reply.OutputTokens > 0 || reply.CostUSD != nil { // else nobody may have answered
+		f.count(reply)
+	}
 	if err != nil {
 		return err
 	}
@@ -73,6 +77,16 @@ func (f *File) ask(ctx context.Context, r llm.Request, calls []*call) error {
 		calls[i].answer, calls[i].used = one, true
 	}
 	return nil
+}
+
+// count counts a turn of an agent.
+func (f *File) count(r llm.Reply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.judging == nil {
+		f.judging = new(result.Judging)
+	}
+	f.judging.Add(r.InputTokens, r.OutputTokens, r.CostUSD)
 }
 
 // missing returns the error for checks without a recorded verdict. It shows how the nearest recorded question differs

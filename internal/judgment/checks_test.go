@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -22,7 +23,7 @@ type panelist struct {
 
 func (p *panelist) Complete(_ context.Context, r llm.Request) (llm.Reply, error) {
 	var ids []string
-	reply := llm.Reply{InputTokens: 50, OutputTokens: 5}
+	reply := llm.Reply{InputTokens: 50, OutputTokens: 5, CostUSD: new(0.25)}
 	for _, c := range r.Checks {
 		ids = append(ids, c.ID)
 		reply.Verdicts = append(reply.Verdicts, llm.Verdict{
@@ -61,7 +62,9 @@ func TestChecks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.1.judges.jsonl")
 	agent := new(panelist)
 	f := open(t, path, Record, agent)
+	require.Nil(t, f.Judging())
 	require.Equal(t, []bool{true, false, true}, verdicts(t, f, checks("a yes it is", "b no", "twin yes it is")))
+	require.Equal(t, result.Judging{Turns: 1, InputTokens: 50, OutputTokens: 5, CostUSD: new(0.25)}, *f.Judging())
 	require.NoError(t, f.Save())
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -74,6 +77,7 @@ func TestChecks(t *testing.T) {
 		"neither ids nor their order is part of a question")
 	require.Equal(t, 0, f.Unused())
 	require.Empty(t, f.Others())
+	require.Nil(t, f.Judging(), "a replay costs nothing")
 
 	f = open(t, path, Missing, agent)
 	require.Equal(t, []bool{true, true, false}, verdicts(t, f, checks("a yes it is", "new yes, too", "b no")))
@@ -124,6 +128,7 @@ func TestChecksKept(t *testing.T) {
 	f = open(t, path, Missing, &panelist{err: errors.New("gone")})
 	_, err := f.Complete(t.Context(), checks("a yes", "b no"))
 	require.EqualError(t, err, "gone")
+	require.Equal(t, 1, f.Judging().Turns, "it was paid for")
 	require.NoError(t, f.Save())
 	require.Equal(t, []bool{true}, verdicts(t, open(t, path, Replay, nil), checks("a yes")))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -84,8 +85,9 @@ type File struct {
 	path   string
 	config Config
 
-	mu    sync.Mutex
-	calls map[callKey]*call
+	mu      sync.Mutex
+	calls   map[callKey]*call
+	judging *result.Judging
 }
 
 // callKey finds an answer.
@@ -272,6 +274,13 @@ func (f *File) Others() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(others))
+}
+
+// Judging returns what agents took that were asked, nil if none was.
+func (f *File) Judging() *result.Judging {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.judging
 }
 
 // Unused returns the number of recorded answers that were not asked for. The next recording drops them.

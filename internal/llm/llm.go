@@ -193,8 +193,10 @@ type Reply struct {
 	Verdicts []Verdict
 	// Model is the model that answered, as the server names it.
 	Model string
-	// InputTokens and OutputTokens are zero if the server does not report them.
+	// InputTokens and OutputTokens are zero if the server, or the agent, does not report them.
 	InputTokens, OutputTokens int
+	// CostUSD is what an agent says that its turn cost; nil: it does not say. It is known of some that gave no verdict.
+	CostUSD *float64
 }
 
 // Complete asks the model. After a status 429 or 5xx or an error of the network it asks again, with growing pauses or

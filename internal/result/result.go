@@ -134,6 +134,8 @@ type Unit struct {
 	Evaluations []Evaluation `json:"evaluations,omitempty"`
 	// Metrics count what the agent did, nil if it never started.
 	Metrics *Metrics `json:"metrics"`
+	// Judging is what agents that judge took in this run, nil if none was asked.
+	Judging *Judging `json:"judging,omitempty"`
 	// Run is what the agent did, nil if it never started.
 	Run *trajectory.Run `json:"-"`
 	// Session is the cassette's path, empty in live mode.
@@ -163,6 +165,31 @@ type Unit struct {
 
 	// Interrupted says that the run ended before the unit: nothing is known about the unit, and it is not kept.
 	Interrupted bool `json:"-"`
+}
+
+// Judging is what agents took that were asked to judge a unit.
+type Judging struct {
+	// Turns is how often agents were asked.
+	Turns int `json:"turns"`
+	// InputTokens and OutputTokens are those that they report.
+	InputTokens  int `json:"input_tokens"`
+	OutputTokens int `json:"output_tokens"`
+	// CostUSD is what all turns together cost, nil if that is not known of one.
+	CostUSD *float64 `json:"cost_usd"`
+}
+
+// Add counts a turn, whose cost may be unknown.
+func (j *Judging) Add(input, output int, usd *float64) {
+	j.InputTokens, j.OutputTokens = j.InputTokens+input, j.OutputTokens+output
+	switch {
+	case usd == nil || j.Turns > 0 && j.CostUSD == nil:
+		j.CostUSD = nil
+	case j.Turns == 0:
+		j.CostUSD = new(*usd)
+	default:
+		*j.CostUSD += *usd
+	}
+	j.Turns++
 }
 
 // Job is how a job outside the matrix ended.

@@ -148,3 +148,14 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, Job{Outcome: Pass, Steps: []Step{{Outcome: Pass}, {Outcome: Skip}}}.Check())
 	require.ErrorContains(t, Job{Outcome: Pass, Steps: failed}.Check(), `of its step "build" is "fail"`)
 }
+
+// TestJudging adds up what agents that judge took: what is unknown of one turn is unknown of all.
+func TestJudging(t *testing.T) {
+	var j Judging
+	j.Add(10, 1, new(0.5))
+	j.Add(20, 2, new(0.25))
+	require.Equal(t, Judging{Turns: 2, InputTokens: 30, OutputTokens: 3, CostUSD: new(0.75)}, j)
+	j.Add(5, 0, nil)
+	j.Add(5, 0, new(1.0))
+	require.Equal(t, Judging{Turns: 4, InputTokens: 40, OutputTokens: 3}, j)
+}
