@@ -25,7 +25,7 @@ type writer struct {
 var writers = []writer{
 	{"internal/secret", []string{"(*Set).put", "(*sweep).rewrite", "(*sweep).relink", "(*sweep).rename"}, "it masks"},
 	{"internal/disk", nil, "its callers count as writers, and a workspace that is moved was searched"},
-	{"internal/baseline", []string{"Write"}, "it masks"},
+	{"internal/baseline", []string{"WriteFile"}, "it masks"},
 	{"internal/judgment", []string{"(*Agreements).Write"}, "it masks"},
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and empty files"},

@@ -1,5 +1,5 @@
 // Package baseline reads the arms of comparisons from where they are kept, and writes baselines: what an arm came to,
-// in a small file that people review and commit. Nothing but [Write] changes one.
+// in a small file that people review and commit. Nothing but [WriteFile] changes one.
 package baseline
 
 import (
@@ -52,8 +52,17 @@ type Baseline struct {
 
 // Variant is one arm.
 type Variant struct {
-	ID    string         `json:"id"`
-	Cases []compare.Case `json:"cases"`
+	ID string `json:"id"`
+	// Skills are those that it installed.
+	Skills []Skill        `json:"skills,omitempty"`
+	Cases  []compare.Case `json:"cases"`
+}
+
+// Skill is a skill that a variant installed.
+type Skill struct {
+	Name string `json:"name"`
+	// Digest is the same for skills that have the same files.
+	Digest string `json:"digest"`
 }
 
 // Arm returns the arm of a variant, named after the word by which people called the source.
@@ -101,9 +110,11 @@ func Of(m rundir.Manifest, units []result.Unit) *Baseline {
 	}
 	p.asked = func(id string) bool { return asked[id] }
 	for _, v := range m.Variants {
-		p.Variants = append(p.Variants, struct {
-			ID string `json:"id"`
-		}{v.ID})
+		part := partVariant{ID: v.ID}
+		for _, s := range v.Skills {
+			part.Skills = append(part.Skills, Skill{s.Name, s.Digest})
+		}
+		p.Variants = append(p.Variants, part)
 	}
 	for _, c := range m.Cases {
 		p.Cases = append(p.Cases, partCase{c.ID, c.Digests})
@@ -122,13 +133,16 @@ type parts struct {
 		Mode      string    `json:"mode"`
 		Trials    int       `json:"trials"`
 	} `json:"run"`
-	Variants []struct {
-		ID string `json:"id"`
-	} `json:"variants"`
-	Cases []partCase `json:"cases"`
+	Variants []partVariant `json:"variants"`
+	Cases    []partCase    `json:"cases"`
 
 	Units []result.Unit          `json:"-"` // that ended
 	asked func(unit string) bool // whether the run has a unit
+}
+
+type partVariant struct {
+	ID     string  `json:"id"`
+	Skills []Skill `json:"skills"`
 }
 
 type partCase struct {
@@ -143,7 +157,7 @@ func (p parts) baseline() *Baseline {
 		ended[u.ID] = u
 	}
 	for _, v := range p.Variants {
-		arm := Variant{ID: v.ID, Cases: []compare.Case{}}
+		arm := Variant{ID: v.ID, Skills: v.Skills, Cases: []compare.Case{}}
 		for _, c := range p.Cases {
 			one := compare.Case{ID: p.Run.Name + "/" + c.ID, Digests: c.Digests}
 			for trial := range p.Run.Trials {
@@ -256,15 +270,20 @@ func Write(root, name string, b *Baseline, mask *secret.Set) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return path, WriteFile(root, path, b, mask)
+}
+
+// WriteFile keeps a baseline, masked, in a file at a path below root.
+func WriteFile(root, path string, b *Baseline, mask *secret.Set) error {
 	data, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
-		return "", err
+		return err
 	}
-	tree := disk.Tree(root)
-	if err := tree.MkdirAll(filepath.Join(root, Dir)); err != nil {
-		return "", err
+	tree, file := disk.Tree(root), filepath.Join(root, path)
+	if err := tree.MkdirAll(filepath.Dir(file)); err != nil {
+		return err
 	}
-	return path, tree.Replace(filepath.Join(root, path), mask.JSON(append(data, '\n')), 0o644)
+	return tree.Replace(file, mask.JSON(append(data, '\n')), 0o644)
 }
 
 // Read reads a baseline, or a report in JSON. A file that is neither is an error that names it; one that is not there
@@ -304,6 +323,11 @@ func (b *Baseline) check() error {
 		seen := make(map[string]bool)
 		if !plain(v.ID) {
 			return fmt.Errorf("variant %q: a name is a line of text", v.ID)
+		}
+		for _, s := range v.Skills {
+			if !plain(s.Name) || !plain(s.Digest) {
+				return fmt.Errorf("variant %s: skill %q: a name is a line of text, and so is a digest", v.ID, s.Name)
+			}
 		}
 		for _, c := range v.Cases {
 			if seen[c.ID] || !plain(c.ID) {

@@ -133,6 +133,7 @@ const (
 	exitFailed      = 1   // a unit or a job failed
 	exitUsage       = 2   // the command line, a playbook or the configuration is wrong
 	exitHarness     = 3   // the harness itself failed: nothing is known about the agents
+	exitOpen        = 4   // a comparison is inconclusive where its gate wants more
 	exitInterrupted = 130 // by Ctrl-C or SIGTERM
 )
 

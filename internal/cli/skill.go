@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,8 @@ type skillOptions struct {
 	// given.
 	agent, preset, model, judge string
 	command                     []string
-	yes                         bool
+	yes, bless                  bool
+	gate                        string
 	budget, configDir, sandbox  string
 	parallel                    int
 	resume                      string
@@ -36,6 +38,7 @@ func skillCommand() command {
 		usage: "[DIR] [--agent KIND[/PRESET]] [--preset NAME] [--model M] [--judge KIND[/PRESET]]\n" +
 			"                 [--arms with,without | with,old=REV] [--trials N] [--case CASES]\n" +
 			"                 [--mode missing|replay|record|live] [--all | --changed REF] [--yes]\n" +
+			"                 [--bless | --gate worse|not-worse|better|none]\n" +
 			"                 [--budget-usd USD] [--parallel N] [--sandbox KIND] [--config-dir DIR]\n" +
 			"                 [-- COMMAND ARG...]\n" +
 			"  sdd-eval skill [DIR] --resume RUN_ID [FLAGS]\n" +
@@ -49,16 +52,21 @@ what code cannot: it is asked through the same agent, so that no key is needed.
 With CI set, or where no agent has a login, it replays the recordings: no agent, no network, no key.
 They are in .sdd-eval beside evals.json: commit them.
 
+--bless keeps how each check came out, as a baseline beside the recordings. Then replays under the same
+skill must come out as it says, and --gate decides for another skill, as in sdd-eval compare.
+
 --check only reads, and says what is found and what is wrong; docs/skills.md says what is read.`,
 		examples: `sdd-eval skill
 sdd-eval skill skills/pdf --agent claude --trials 3
 sdd-eval skill --arms with,old=main
 sdd-eval skill --changed origin/main --mode replay
 sdd-eval skill plugins/pdf --check --json`,
-		codes: `0    all checks hold with the skill, in the cases that could be run
-1    a check does not hold with the skill; or --check warns that a verdict would mean nothing
+		codes: `0    all checks hold with the skill, in the cases that could be run; or the baseline is met
+1    a check does not hold with the skill; or with a baseline, one is not as it says, or the gate is lost;
+     or --check warns that a verdict would mean nothing
 2    the command line is wrong, there are no evals, several skills and no --all, or nobody agreed
 3    something ended in an error, is stale, or cannot be run or judged; or the tool itself failed
+4    the difference to the baseline is inconclusive where the gate wants more
 130  interrupted; continue with --resume`,
 		args: arguments{max: -1, what: "DIR", kind: kindDir},
 		define: func(a *App, f *flags) action {
@@ -94,6 +102,9 @@ func (o *skillOptions) define(f *flags) {
 	f.choice(&o.mode, "mode", "The `MODE`: missing, the default, records what has no recording or a stale one, and "+
 		"replays the rest; replay starts no agent; record records all anew; live records nothing.",
 		"missing", "replay", "record", "live")
+	f.BoolVar(&o.bless, "bless", false, "Keep what the run comes to as the skill's baseline.")
+	f.choice(&o.gate, "gate", "Which `VERDICT` on the difference to the baseline fails, as in `sdd-eval compare`; "+
+		"default: worse. none: only errors fail.", "worse", "not-worse", "better", "none")
 	f.BoolVar(&o.yes, "yes", false, "Do not ask before agents are started.")
 	f.Var(&dollars{p: &o.budget, positive: true}, "budget-usd",
 		"End before all agents together cost more than `USD`.")
@@ -122,6 +133,8 @@ func (o *skillOptions) complete(f *flags, args []string) error {
 		err = usageError("skill: --json is for --check")
 	case o.all && o.changed != "":
 		err = usageError("skill: give either --all or --changed")
+	case o.bless && (o.gate != "" || o.cases != "" || o.mode == "live"):
+		err = usageError("skill: --bless is of all cases and of recordings: remove --gate, --case and --mode live")
 	case o.resume != "" && (o.all || o.changed != "" || o.mode != "" || o.cases != ""):
 		err = usageError("skill: --resume continues the run of one skill as it began: remove --all, --changed, " +
 			"--mode and --case")
@@ -144,6 +157,9 @@ func (o skillOptions) line(more ...string) string {
 		"--arms", o.arms)
 	if o.trials > 0 {
 		args = append(args, "--trials", strconv.Itoa(o.trials))
+	}
+	if !slices.Contains(more, "--bless") { // which takes no gate
+		args = append(args, "--gate", o.gate)
 	}
 	args = append(args, "--config-dir", o.configDir, "--sandbox", o.sandbox)
 	if len(o.command) > 0 {

@@ -154,7 +154,7 @@ func worse(a, b error) error {
 		if err == nil {
 			return 0
 		}
-		return 1 + slices.Index([]int{exitFailed, exitUsage, exitHarness, exitInterrupted},
+		return 1 + slices.Index([]int{exitOpen, exitFailed, exitUsage, exitHarness, exitInterrupted},
 			exitCode(context.Background(), err))
 	}
 	if rank(b) > rank(a) {
@@ -182,7 +182,10 @@ func (a *App) prepareSkill(
 		return nil, a.notRunnable(o, s)
 	}
 	r := &skillRun{suite: s, arms: arms}
-	var err error
+	err := a.checkGate(o, s)
+	if err != nil {
+		return nil, err
+	}
 	r.agent, r.how, err = a.skillAgent(o, s, mode != engine.Replay)
 	if err != nil && mode == engine.Missing && o.mode == "" && o.agent == "" {
 		if was, ok := recordedAgent(s); ok { // then it can be replayed
@@ -342,6 +345,11 @@ func (a *App) runSkill(ctx context.Context, r *skillRun) (spent float64, err err
 		}
 		a.tellSkill(r, done, rep)
 	}
+	if rep != nil && err == nil {
+		if _, err = rep.Write([]string{report.SkillCreator}); errors.Is(err, report.ErrNotOfSkill) {
+			err = nil // it has no reference, or one that has the same skill
+		}
+	}
 	switch {
 	case err != nil:
 		return spent, a.skillFailed(ctx, r, err, done)
@@ -387,7 +395,7 @@ func (a *App) skillVerdict(r *skillRun, done engine.Finished) error {
 			next: front.line("--case", strings.Join(r.unjudged, ","), "--yes"),
 		}
 	default:
-		err = verdict(done.Verdict, done.ID, r.options.root)
+		err = a.gateSkill(r, done)
 	}
 	if broken := r.broken(); len(broken) > 0 {
 		text := fmt.Errorf("%s cannot be run or judged: %s", count(len(broken), "case"), some(broken))

@@ -105,7 +105,7 @@ func match(base, head Arm) (pairs []pair, others []Incomparable) {
 			continue
 		}
 		delete(in, c.ID)
-		if why := differences(c, other); why != nil {
+		if why := c.Differences(other); why != nil {
 			others = append(others, Incomparable{c.ID, why})
 			continue
 		}
@@ -120,8 +120,8 @@ func match(base, head Arm) (pairs []pair, others []Incomparable) {
 	return pairs, others
 }
 
-// differences names the digests of a case that differ in two arms, sorted.
-func differences(a, b Case) []string {
+// Differences names the digests of a case that differ in two arms, sorted.
+func (a Case) Differences(b Case) []string {
 	var names []string
 	for name, digest := range a.Digests {
 		if b.Digests[name] != digest {

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -25,7 +26,7 @@ import (
 type arm struct {
 	files     map[string]workspace.Seed
 	installed []string // the places of skills and plugins in the workspace
-	skills    []rundir.Skill
+	place     string   // where the agent looks for skills, empty: nowhere
 	// sources are the files that it is read from, absolute.
 	sources []string
 	// from has the source of each file that is not written in the playbook, by path.
@@ -127,22 +128,17 @@ type layer struct {
 func (r layer) arm(ctx context.Context, v plan.Variant) (*arm, error) {
 	profile, _ := agent.Lookup(v.Agent.Kind)
 	a := newArm()
-	a.to = profile.Instructions
+	a.to, a.place = profile.Instructions, profile.Skills
 	if err := r.put(ctx, a, v.Overlay.Workspace, v.Overlay.Files); err != nil {
 		return nil, err
 	}
 	for _, dir := range v.Overlay.Skills {
-		t, err := r.install(ctx, a, r.beside(dir), plan.SkillFile, profile.Skills)
-		if err != nil {
+		if err := r.install(ctx, a, r.beside(dir), plan.SkillFile, profile.Skills); err != nil {
 			return nil, fmt.Errorf("skills: %s: %w", dir, err)
 		}
-		name, _ := plan.NameAtHead(plan.SkillFile, t.Files[plan.SkillFile].Data)
-		a.skills = append(a.skills, rundir.Skill{
-			Name: cmp.Or(name, filepath.Base(r.beside(dir))), Path: r.beside(dir), Digest: t.Digest(),
-		})
 	}
 	for _, dir := range v.Overlay.Plugins {
-		if _, err := r.install(ctx, a, r.beside(dir), plan.PluginFile, profile.Plugins); err != nil {
+		if err := r.install(ctx, a, r.beside(dir), plan.PluginFile, profile.Plugins); err != nil {
 			return nil, fmt.Errorf("plugins: %s: %w", dir, err)
 		}
 	}
@@ -215,17 +211,17 @@ func (a *arm) lay(files map[string]workspace.Seed, from, to string) {
 
 // install puts a skill or a plugin, which has the file by which agents know it, below a directory of the workspace: see
 // [skill.Install].
-func (r layer) install(ctx context.Context, a *arm, dir, file, below string) (skill.Tree, error) {
+func (r layer) install(ctx context.Context, a *arm, dir, file, below string) error {
 	src := workspace.Source{Dir: dir, Hide: otherPlaybook}
 	exclude(&src, slices.Concat(r.ours, []string{r.beside(filepath.Base(r.pb.File))}, r.pb.Files))
 	t, err := skill.Install(ctx, src, file)
 	if err != nil {
-		return t, err
+		return err
 	}
 	to := path.Join(below, filepath.Base(dir))
 	a.installed = append(a.installed, to)
 	a.lay(t.Files, dir, to)
-	return t, nil
+	return nil
 }
 
 // size is how many bytes its files have.
@@ -260,14 +256,28 @@ func (r *Runner) arms(ctx context.Context) (map[string]*arm, error) {
 	return all, nil
 }
 
-// skillsOf returns the skills that an arm installs, as manifests have them; nil for no arm.
+// skillsOf returns the skills that an arm lays where its agent looks for them, as manifests have them; nil for no arm.
 func (r *Runner) skillsOf(a *arm) (skills []rundir.Skill) {
-	if a == nil {
+	if a == nil || a.place == "" {
 		return nil
 	}
-	for _, s := range a.skills {
-		s.Path = r.fromRoot(s.Path)
-		skills = append(skills, s)
+	for _, file := range slices.Sorted(maps.Keys(a.files)) {
+		dir := path.Dir(file)
+		if path.Base(file) != plan.SkillFile || path.Dir(dir) != a.place {
+			continue
+		}
+		t := skill.Tree{Files: make(map[string]workspace.Seed)}
+		for p, f := range a.files {
+			if below, ok := strings.CutPrefix(p, dir+"/"); ok {
+				t.Files[below] = f
+			}
+		}
+		name, _ := plan.NameAtHead(plan.SkillFile, a.files[file].Data)
+		from := ""
+		if source := a.from[file]; source != "" {
+			from = r.fromRoot(filepath.Dir(source))
+		}
+		skills = append(skills, rundir.Skill{Name: cmp.Or(name, path.Base(dir)), Path: from, Digest: t.Digest()})
 	}
 	return skills
 }

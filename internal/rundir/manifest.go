@@ -161,7 +161,7 @@ type Variant struct {
 	// Given is a digest of what its units get that their cases do not say: steps, and words that it adds to prompts.
 	// It is empty for a variant without units.
 	Given string `json:"given,omitempty"`
-	// Skills are those that it puts where its agent looks for skills.
+	// Skills are those that it puts where its agent looks for skills, by whatever key.
 	Skills []Skill `json:"skills,omitempty"`
 }
 
@@ -169,7 +169,8 @@ type Variant struct {
 type Skill struct {
 	// Name is the one at the head of its file, or its directory's.
 	Name string `json:"name"`
-	// Path is that of its directory, relative to the project's root unless it is elsewhere.
+	// Path is that of its directory, relative to the project's root unless it is elsewhere; empty: it is written in the
+	// playbook.
 	Path string `json:"path"`
 	// Digest is the same for skills that have the same files, as agents get them.
 	Digest string `json:"digest"`

@@ -67,6 +67,9 @@ const ownDir = ".sdd-eval"
 // Cassettes is the directory of the suite's recordings, below the root.
 func (s *Suite) Cassettes() string { return path.Join(s.EvalsDir(), ownDir, "cassettes") }
 
+// Baseline is the file of the suite's baseline, below the root.
+func (s *Suite) Baseline() string { return path.Join(s.EvalsDir(), ownDir, "baseline.json") }
+
 // Generate writes the playbook of the suite for arms as [ArmWords] returns them, with a copy of what agents get of the
 // skill for each, and returns its absolute path. It sets o.Dir and o.Arms.
 func (s *Suite) Generate(ctx context.Context, o Options, arms []string) (string, error) {
