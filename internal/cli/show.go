@@ -229,6 +229,9 @@ func (s runPage) unit(u result.Unit, all bool) {
 	for _, e := range u.Evaluations {
 		if all || e.Outcome != result.Pass || e.Reason != "" { // a pass can have a reason, too
 			s.line(e.Position+": ", fmt.Sprintf("%s: %s: %s", e.Name, e.Outcome, e.Reason))
+			for _, check := range e.Unmet(shownChecks) {
+				s.line("  ", check)
+			}
 		}
 	}
 	if all {

@@ -101,6 +101,9 @@ func (w *watcher) notes(lines []string) {
 	}
 }
 
+// shownChecks is how many checks of an evaluator that do not hold are shown.
+const shownChecks = 5
+
 // explain returns lines that say why a unit did not pass, and which evaluators did not judge it.
 func explain(u result.Unit) []string {
 	lines := explainSteps(u.Steps)
@@ -108,6 +111,9 @@ func explain(u result.Unit) []string {
 		switch {
 		case e.Outcome == result.Fail || e.Outcome == result.Error:
 			lines = append(lines, fmt.Sprintf("  %s: %s: %s", e.Position, e.Name, e.Reason))
+			for _, check := range e.Unmet(shownChecks) {
+				lines = append(lines, "    "+check)
+			}
 		case e.Outcome == result.Skip && u.Metrics == nil: // the agent did not start, which the unit's reason says
 		case e.Outcome == result.Skip || e.Outcome == result.Reported:
 			line := fmt.Sprintf("  %s: %s: %s: %s", e.Position, e.Name, e.Outcome, e.Reason)

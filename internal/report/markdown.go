@@ -230,6 +230,9 @@ func trials(passed, of, need int) string {
 // shownFindings is how many findings a row of failures shows.
 const shownFindings = 2
 
+// shownChecks is how many checks of a finding are shown.
+const shownChecks = 3
+
 // why returns the first findings and the number of others.
 func why(list []Finding, r Result) string {
 	list = bad(list)
@@ -244,6 +247,9 @@ func why(list []Finding, r Result) string {
 		text := code(excerpt.Bytes(f.Reason, maxReason))
 		if r.Trials > 1 && f.Trial > 0 {
 			text = fmt.Sprintf("trial %d: %s", f.Trial, text)
+		}
+		for _, check := range f.unmet {
+			text += "<br>" + code(excerpt.Bytes(check, maxReason))
 		}
 		parts = append(parts, text)
 	}

@@ -52,6 +52,8 @@ type Finding struct {
 	Position string         `json:"position,omitempty"` // of the evaluator or step in the playbook, file:line
 	Reason   string         `json:"reason"`
 	Detail   string         `json:"detail,omitempty"`
+
+	unmet []string // checks that do not hold, besides what the reason says
 }
 
 // resultOf renders the result of all trials of one case under one variant.
@@ -82,6 +84,7 @@ func checkOf(e result.Evaluator) Check {
 		if v.Outcome != result.Pass {
 			c.Findings = append(c.Findings, Finding{
 				Trial: v.Unit.Trial, Outcome: v.Outcome, Position: v.Position, Reason: v.Reason, Detail: v.Detail,
+				unmet: v.Unmet(shownChecks),
 			})
 		}
 	}

@@ -6,6 +6,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestUnmet(t *testing.T) {
+	e := Evaluation{
+		Outcome: Fail, Reason: "It is named: not found (and 3 more)",
+		Checks: []Check{
+			{ID: "a", Text: "It is named", Outcome: Fail, Evidence: "not found"},
+			{ID: "b", Text: "It is\nshort", Outcome: Fail, Evidence: "on line 1:\x1b[31m"},
+			{ID: "c", Text: "It is calm", Outcome: Pass, Evidence: "so it is"},
+			{ID: "d", Outcome: Fail},
+			{ID: "e", Outcome: Fail},
+		},
+	}
+	require.Equal(t, []string{"✗ It is short: on line 1:\ufffd[31m", "✗ d", "✗ e"}, e.Unmet(3))
+	require.Equal(t, []string{"✗ It is short: on line 1:\ufffd[31m", "… and 2 more"}, e.Unmet(1))
+	e.Outcome = Pass
+	require.Empty(t, e.Unmet(3))
+}
+
 func TestEach(t *testing.T) {
 	checks := []Check{{ID: "a", Outcome: Pass}, {ID: "b", Outcome: Fail}}
 	for _, tt := range []struct {

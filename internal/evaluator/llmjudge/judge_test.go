@@ -160,9 +160,35 @@ rubrics:
 	require.Equal(t, 0.55, *v.Score)
 	require.Equal(t, "scored 0.55: rubric tone has 6 of 10", v.Reason)
 	require.Equal(t, `judge: 0.55
-    ✓ safe (weight 1) holds
-    • tone (weight 2) has 6 of 10: dry
-    ✗ done (weight 1) does not hold`, v.Detail)
+    ✓ safe "no harm" (weight 1) holds
+    • tone "tone" (weight 2) has 6 of 10: dry
+    ✗ done "all is done" (weight 1) does not hold`, v.Detail)
+}
+
+// Each rubric is a check, with the reason of the first opinion that says the same; a graded one holds from the score
+// that is required, else with the highest.
+func TestChecks(t *testing.T) {
+	s := newServer(t, map[string][]string{
+		"a": {`{"checks": [{"id": "77aa00cc", "pass": true, "reason": "yes"}, {"id": "calm", "score": 10}, ` +
+			`{"id": "tone", "score": 7, "reason": "dry"}, {"id": "wit", "score": 9, "reason": "some"}]}`},
+		"b": {`{"checks": [{"id": "77aa00cc", "pass": false, "reason": "line 1\n\u001b[31mharms"}, ` +
+			`{"id": "calm", "score": 10, "reason": "quiet"}, {"id": "tone", "score": 9, "reason": "kind"}, ` +
+			`{"id": "wit", "score": 10, "reason": "much"}]}`},
+	})
+	const graded = "score_ranges: [{range: [0, 10], text: any}]"
+	v := newProject(t, nil).verdict(t, `
+judges: [a, b]
+rubrics:
+  - {id: 77aa00cc, text: no harm}
+  - {id: calm, text: calm, `+graded+`}
+  - {id: tone, text: tone, `+graded+`, required_min_score: 8}
+  - {id: wit, text: wit, `+graded+`}`, s)
+	require.Equal(t, []result.Check{
+		{ID: "77aa00cc", Text: "no harm", Outcome: result.Fail, Evidence: "line 1 \ufffd[31mharms"},
+		{ID: "calm", Text: "calm", Outcome: result.Pass},
+		{ID: "tone", Text: "tone", Outcome: result.Pass, Evidence: "kind"},
+		{ID: "wit", Text: "wit", Outcome: result.Fail, Evidence: "some"},
+	}, v.Checks)
 }
 
 // A required rubric that does not hold fails the unit, whatever the score is.

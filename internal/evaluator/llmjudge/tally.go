@@ -177,8 +177,8 @@ func same(a, b opinion) bool {
 func (p panel) write(b *strings.Builder, o opinion) {
 	for i, c := range o.checks {
 		r := p.rubrics[i]
-		fmt.Fprintf(b, "    %s %s (weight %s) %s", r.mark(c.score), r.id, number(r.weight),
-			strings.TrimSuffix(r.says(c.score), ","))
+		fmt.Fprintf(b, "    %s %s %s (weight %s) %s", r.mark(c.score), r.id, excerpt.Quote(r.text, maxRubric),
+			number(r.weight), strings.TrimSuffix(r.says(c.score), ","))
 		if c.reason != "" {
 			b.WriteString(": " + excerpt.Line(c.reason, maxText))
 		}
@@ -223,6 +223,9 @@ func numbers(all []float64) string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// maxRubric is how many characters of a rubric are shown.
+const maxRubric = 120
 
 // maxText is how many characters of a model's text are shown.
 const maxText = 2_000
