@@ -96,8 +96,13 @@ func TestJudge(t *testing.T) {
 
 func TestAnotherOfAgent(t *testing.T) {
 	for _, same := range [][2]string{
-		{"", "any"}, {"sonnet", ""}, {"sonnet", "sonnet"}, {"sonnet", "claude-sonnet-4-5-20250929"},
-		{"opus[1m]", "claude-opus-4-1[1m]"}, {"default", "claude-sonnet-4-5"}, {"gpt-5", "gpt-5-2025-08-07"},
+		{"", "any"},
+		{"sonnet", ""},
+		{"sonnet", "sonnet"},
+		{"sonnet", "claude-sonnet-4-5-20250929"},
+		{"opus[1m]", "claude-opus-4-1[1m]"},
+		{"default", "claude-sonnet-4-5"},
+		{"gpt-5", "gpt-5-2025-08-07"},
 	} {
 		require.Empty(t, AnotherOfAgent(same[0], same[1]), same)
 	}
