@@ -84,10 +84,8 @@ var ofAgents = []widening{
 
 // ofJudges are the keys of evaluators that widen where they may ask agents.
 var ofJudges = []widening{
-	{
-		"agent.kind", "starts an agent, with your account and your network; replay what it said, or use " + agent.Fake,
-		saysNot(agent.Fake),
-	},
+	{"agent.kind", "starts an agent, with your account and your network; replay what it said, or use " +
+		agent.Fake, saysNot(agent.Fake)},
 	{"agent.args.*", "shows a file that is not in the project; name one of the project", outside},
 }
 
