@@ -185,6 +185,27 @@ func (s *span) Set(text string) error {
 	return nil
 }
 
+// patience is the value of a flag: how long to wait, or 0. It cannot be given twice.
+type patience struct{ p *string }
+
+func (w *patience) String() string { return *w.p }
+
+// Type implements [pflag.Value].
+func (*patience) Type() string { return string(kindText) }
+
+// Set implements [pflag.Value].
+func (w *patience) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	switch {
+	case *w.p != "":
+		return errors.New("duplicate flag")
+	case err != nil || d < 0:
+		return errors.New("use a time such as 10m, or 0 to not wait")
+	}
+	*w.p = text
+	return nil
+}
+
 // dollars is the value of a flag: a sum of money, above 0 if positive. It cannot be given twice.
 type dollars struct {
 	p        *string

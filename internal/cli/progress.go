@@ -119,11 +119,9 @@ func (p *progress) update(a session.Activity) {
 
 // end shows how a unit ended.
 func (p *progress) end(u result.Unit) {
+	p.drop(u.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := p.index(u.ID); i >= 0 {
-		p.running = slices.Delete(p.running, i, i+1)
-	}
 	p.ended[ended(u)]++
 	p.pace.add(u)
 	p.spent.add(u)
@@ -142,6 +140,15 @@ func (p *progress) end(u result.Unit) {
 	p.print(line)
 	for line := range strings.Lines(more) {
 		p.print("  " + printable(strings.TrimRight(line, "\r\n")))
+	}
+}
+
+// drop forgets a unit that has started and is not kept.
+func (p *progress) drop(unitID string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := p.index(unitID); i >= 0 {
+		p.running = slices.Delete(p.running, i, i+1)
 	}
 }
 

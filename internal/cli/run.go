@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
@@ -40,6 +41,8 @@ type runOptions struct {
 	// budget is what the run may cost, and assume what a unit counts that does not say, in US dollars; empty: not
 	// given.
 	budget, assume string
+	// wait is how long a rate limit is waited for; empty: not given.
+	wait string
 	// selection is which units are run. again is the run whose units are run again, only what outcomes those had there,
 	// separated by commas; empty: any.
 	selection   selection
@@ -58,7 +61,7 @@ func runCommand() command {
 		usage: "FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
 			"               [--units PATTERN] [--case CASES] [--variant VARIANTS]\n" +
-			"               [--ablate NAME|all] [--budget-usd USD] [--assume-cost USD]\n" +
+			"               [--ablate NAME|all] [--budget-usd USD] [--assume-cost USD] [--wait TIME]\n" +
 			"               [--llm-judge] [--untrusted] [--open] [--bell] [--dry-run]\n" +
 			"  sdd-eval run --again RUN_ID [--only fail,error] [FLAGS]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
@@ -97,6 +100,9 @@ sdd-eval run --resume latest`,
 				"bound.")
 			f.Var(&dollars{p: &o.assume}, "assume-cost", "Count `USD` for a unit whose agent does not say what it "+
 				"cost; without, such a unit ends a run with a budget.")
+			f.Var(&patience{&o.wait}, "wait", "The `TIME` that units of an account wait in all for its rate limit, "+
+				"until one of them ends; then the run ends, to be resumed. 0: such a unit ends in an error. "+
+				"Default: 10m.")
 			f.BoolVar(&o.dryRun, "dry-run", false, "Run nothing, and say what sdd-eval plan says.")
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
 				"Resume a run although what judges its units has changed. The run and its reports say so.")
@@ -119,6 +125,9 @@ sdd-eval run --resume latest`,
 		},
 	}
 }
+
+// defaultWait is how long a rate limit is waited for.
+const defaultWait = 10 * time.Minute
 
 // runCodes describes the exit codes of a run.
 const runCodes = `0    all units that were to run passed, or completed if nothing judges them
@@ -344,6 +353,10 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	if usd, err := strconv.ParseFloat(o.assume, 64); err == nil {
 		cfg.Budget.AssumedUSD = &usd
 	}
+	cfg.Wait = defaultWait
+	if o.wait != "" {
+		cfg.Wait, _ = time.ParseDuration(o.wait) // which the flags have checked
+	}
 	cfg.Keep = &engine.Keep{Below: root, Tool: tool, AcceptChanged: o.acceptChanged}
 	return cfg, nil
 }
@@ -454,7 +467,7 @@ func (o runOptions) commandLine(args ...string) string {
 	}
 	line := append([]string{name}, args...)
 	line = append(line, "--root", o.root, "--config-dir", o.configDir, "--sandbox", o.sandbox)
-	line = append(line, "--budget-usd", o.budget, "--assume-cost", o.assume)
+	line = append(line, "--budget-usd", o.budget, "--assume-cost", o.assume, "--wait", o.wait)
 	if o.parallel > 0 {
 		line = append(line, "--parallel", strconv.Itoa(o.parallel))
 	}

@@ -111,7 +111,7 @@ func (a *App) show(w io.Writer, columns int, rootFlag, id string, selected selec
 	}
 	if s.manifest.State == rundir.StateInterrupted {
 		var more []string
-		if s.manifest.Stopped != "" {
+		if s.manifest.Stopped != "" && s.manifest.Budget != nil {
 			more = afford(s.manifest.Budget.EnoughUSD)
 		}
 		fmt.Fprintf(a.Stderr, "next: %s\n", runOptions{root: rootFlag}.resumption(r.ID(), more...))

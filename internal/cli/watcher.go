@@ -60,6 +60,7 @@ func (w *watcher) UnitStarts(u plan.Unit) io.Writer {
 
 func (w *watcher) UnitEnds(_ plan.Unit, u result.Unit) {
 	if u.Interrupted {
+		w.progress.drop(u.ID)
 		return
 	}
 	shown := u

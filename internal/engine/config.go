@@ -65,6 +65,9 @@ type Config struct {
 	Keep *Keep
 	// Trees has replays write their workspaces into directories where they need not, for tests that compare.
 	Trees bool
+	// Wait is how long the units of an account wait for its rate limit, in all, until one of them ends; then the run
+	// ends and can be resumed. 0: they do not wait, and such a unit ends in an error.
+	Wait time.Duration
 	// Budget is what the user allows the run to cost, see [Runner.Budget].
 	Budget Budget
 	// Doubt ends a run with a [*SuspectError], before another agent is started, once so many cases in which something

@@ -303,12 +303,16 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 	}
 	_, doubted := errors.AsType[*SuspectError](err)
 	stopped, short := errors.AsType[*BudgetError](err)
+	limit, limited := errors.AsType[*RateLimitError](err)
 	if r.budget != nil {
 		budget, why := *r.budget.state(), ""
 		if short {
 			budget.EnoughUSD, why = stopped.Enough(), stopped.Error()
 		}
 		err = errors.Join(err, r.kept.Spend(budget, why))
+	}
+	if limited {
+		err = errors.Join(err, r.kept.Stop(limit.Error()))
 	}
 	done.Resumable = state == rundir.StateInterrupted
 	switch {
@@ -321,7 +325,8 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 		err = errors.Join(err, r.kept.Finish(state))
 	}
 	done.Verdict = r.kept.Manifest().Judge(done.Units, done.Jobs)
-	if report := r.cfg.Keep.Report; report != nil && (state == rundir.StateFinished || short || doubted) {
+	early := short || doubted || limited
+	if report := r.cfg.Keep.Report; report != nil && (state == rundir.StateFinished || early) {
 		err = errors.Join(err, panics.Catch(func() error { return report(ctx, r.kept, true) }))
 	}
 	return done, err
@@ -444,10 +449,12 @@ func (r *run) runUnits(ctx context.Context) error {
 		return err
 	case r.instrument.suspect != nil:
 		return r.instrument.suspect
-	case notRun != nil:
-		return r.overBudget(notRun)
 	}
-	return nil
+	err := r.patience.end()
+	if notRun != nil {
+		err = errors.Join(err, r.overBudget(notRun))
+	}
+	return err
 }
 
 func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
@@ -460,7 +467,10 @@ func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 		res = newUnit(u, r.now(), nil)
 		res.Outcome, res.Reason = result.Error, "the unit was not run: "+context.Cause(ctx).Error()
 	}
-	res.Interrupted = ctx.Err() != nil && res.Outcome == result.Error // nothing is known
+	if res.Interrupted {
+		r.patience.leave()
+	}
+	res.Interrupted = res.Interrupted || ctx.Err() != nil && res.Outcome == result.Error // nothing is known
 	if !res.Interrupted {
 		res.Warnings = append(res.Warnings, r.budget.uncounted(res)...)
 		if r.kept != nil {
@@ -469,9 +479,9 @@ func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 			}
 		}
 		r.tracer.Unit(res)
+		r.instrument.note(res)
 	}
 	r.budget.settle(res)
-	r.instrument.note(res)
 	r.sink.UnitEnds(u, res)
 	return nil
 }

@@ -67,7 +67,8 @@ type Runner struct {
 	builds    builds
 	programs  programs
 	starters  starters
-	budget    *budget // nil: there is none
+	budget    *budget   // nil: there is none
+	patience  *patience // nil: no rate limit is waited for
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.
@@ -79,6 +80,7 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 	cfg.GoVersion = cmp.Or(cfg.GoVersion, runtime.Version())
 	r := &Runner{plan: plan, pb: pb, cfg: cfg, source: cfg.Source, secrets: cfg.Secrets, now: time.Now}
 	r.builds.made = make(map[string]bool)
+	r.patience = newPatience(cfg.Wait)
 	if r.secrets == nil {
 		r.secrets = new(secret.Set)
 	}

@@ -39,7 +39,13 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 		return r.rejudge(ctx, u, log)
 	}
 	var attempts []string
+	limits := 0 // attempts that met a rate limit
 	for {
+		if !r.awaitLimit(ctx, u, log) {
+			res := newUnit(u, start, attempts)
+			res.Outcome, res.Reason, res.Interrupted = result.Error, "the unit was not run: rate limit", true
+			return res
+		}
 		a := r.newAttempt(u, r.roleOf(u), log, newUnit(u, start, attempts))
 		err := panics.Catch(func() error { return a.runKept(ctx) })
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
@@ -54,8 +60,15 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 		}
 		r.redact(&a.result)
 		a.result.Duration = result.Duration(r.now().Sub(start))
-		again := fault.IsTransient(err) && len(attempts) < r.pb.Retries && ctx.Err() == nil
-		if again {
+		limited := r.patience != nil && fault.IsRateLimit(err) && ctx.Err() == nil
+		again := limited || fault.IsTransient(err) && len(attempts)-limits < r.pb.Retries && ctx.Err() == nil
+		if limited {
+			limits++
+			r.patience.met(accountOf(u), a.result.Reason, time.Now())
+		} else {
+			r.patience.progress(accountOf(u))
+		}
+		if again && !limited {
 			if err := r.pause(ctx, u, len(attempts)+1, a.result.Reason, log); err != nil {
 				again = false
 				a.result.Reason += fmt.Sprintf(" (%v)", err)

@@ -28,6 +28,20 @@ type transient struct{ error }
 
 func (e transient) Unwrap() error { return e.error }
 
+// limited is an error of a model that takes no more requests for a while.
+type limited struct{ error }
+
+func (e limited) Unwrap() error { return e.error }
+
+// RateLimit marks err as one that another attempt does not meet when a limit of the account is over.
+func RateLimit(err error) error { return limited{err} }
+
+// IsRateLimit reports whether err was marked by [RateLimit].
+func IsRateLimit(err error) bool {
+	_, ok := errors.AsType[limited](err)
+	return ok
+}
+
 // Transient marks err as one that another attempt may not meet: the agent did not start, its model was not to be had.
 func Transient(err error) error { return transient{err} }
 

@@ -92,7 +92,8 @@ type Manifest struct {
 	Totals *Totals `json:"totals,omitempty"`
 	// Budget is what the run may cost; nil: nothing bounds that.
 	Budget *Budget `json:"budget,omitempty"`
-	// Stopped says why units were not run, if that is because of the budget. A run that is resumed forgets it.
+	// Stopped says why units were not run, if that is because of the budget or of a rate limit. A run that is resumed
+	// forgets it.
 	Stopped string `json:"stopped,omitempty"`
 	// Problems are errors of the run as a whole, such as that a secret was found outside the workspaces.
 	Problems []string `json:"problems,omitempty"`
@@ -112,9 +113,6 @@ type Budget struct {
 // checkBudget returns an error for a budget that no run has.
 func (m *Manifest) checkBudget() error {
 	b := m.Budget
-	if b == nil && m.Stopped != "" {
-		return errors.New("stopped: the run has no budget")
-	}
 	if b == nil {
 		return nil
 	}

@@ -371,6 +371,12 @@ func (r *Run) Spend(b Budget, stopped string) error {
 	return r.change(func(m *Manifest) { m.Budget, m.Stopped = &b, r.mask.String(stopped) })
 }
 
+// Stop writes to the manifest why units were not run.
+func (r *Run) Stop(why string) error {
+	r.mustBeLocked("Stop")
+	return r.change(func(m *Manifest) { m.Stopped = r.mask.String(why) })
+}
+
 func (r *Run) setState(state State, finished *time.Time, totals *Totals, problems ...string) error {
 	return r.change(func(m *Manifest) {
 		m.State, m.FinishedAt, m.Totals = state, finished, totals

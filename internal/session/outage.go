@@ -20,16 +20,29 @@ import (
 // outage says that the agent's model was not to be had: nothing is known about the agent.
 type outage struct {
 	error
-	// again says that the model may be had later.
-	again bool
+	// again says that the model may be had later, and limited that it takes requests again when a limit is over.
+	again, limited bool
 }
 
 func (o *outage) Unwrap() error { return o.error }
 
 // newOutage returns an outage for this reason, which is what somebody else said.
 func newOutage(said string, err error) *outage {
-	return &outage{fmt.Errorf("the agent's model could not be asked: %w", err), overloaded.MatchString(said)}
+	err = fmt.Errorf("the agent's model could not be asked: %w", err)
+	return &outage{error: err, again: overloaded.MatchString(said), limited: meetsLimit(said)}
 }
+
+// meetsLimit reports whether what an agent says is that its model takes no more requests for a while. Who has to pay
+// first need not wait.
+func meetsLimit(said string) bool {
+	return rateLimit.MatchString(said) && !unpaid.MatchString(said)
+}
+
+var (
+	rateLimit = lazyregexp.New(`(?i)\b429\b|too.many.requests|rate.?limit|usage.?limit|resource.?exhausted` +
+		`|hit your [^.\n]{0,30}limit|limit reached`)
+	unpaid = lazyregexp.New(`(?i)insufficient.?quota|credit balance`)
+)
 
 // overloaded matches what agents say when their model answers 429 or 5xx: the codes, and the names that providers give
 // them.
@@ -63,7 +76,7 @@ func headlessOutage(err error) error {
 		return err
 	}
 	again := model.Status == 429 || model.Status >= 500 || model.Status == 0 && overloaded.MatchString(model.Text)
-	return &outage{err, again}
+	return &outage{err, again, model.Status == 429 || model.Status == 0 && meetsLimit(model.Text)}
 }
 
 // checkModel returns an error if a turn that ended does not show the agent's work but an outage of its model:
@@ -176,7 +189,7 @@ var (
 // find out.
 var ofService = lazyregexp.New(`(?s)^(?:\[?(API )?Error:? (HTTP )?[45]\d\d\b|HTTP [45]\d\d\b` +
 	`|\[?API Error\b|(Error: )?(Connection error|Request timed out|fetch failed|connect E[A-Z]+)` +
-	`|(?i:(error: )?(you['’]ve hit your usage limit|claude ai usage limit reached|credit balance is too low))` +
+	`|(?i:(error: )?(you['’]ve hit your [^.\n]{0,30}limit|claude ai usage limit reached|credit balance is too low))` +
 	`|\{\s*("type":\s*"error",\s*)?"error":\s*\{.*"(type|code|status)":.*\}\s*$)`)
 
 // isDeed reports whether an event is something that the agent did: a call, or what it asked of the client or of a
@@ -195,9 +208,13 @@ func isDeed(body trajectory.Body) bool {
 	return false
 }
 
-// mayPass marks an outage as one that another attempt may not meet, unless the agent has done something.
+// mayPass marks an outage as one that another attempt may not meet, unless the agent has done something, and as one by
+// a limit, whatever it has done: a run that is resumed would begin anew, too.
 func (s *Session) mayPass(err error) error {
 	o, ok := errors.AsType[*outage](err)
+	if ok && o.limited {
+		err = fault.RateLimit(err)
+	}
 	if !ok || !o.again {
 		return err
 	}

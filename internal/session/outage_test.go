@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -265,5 +266,25 @@ func TestDeeds(t *testing.T) {
 		{trajectory.Message{}, false},
 	} {
 		assert.Equal(t, tt.want, isDeed(tt.body), "%T%+v", tt.body, tt.body)
+	}
+}
+
+// TestRateLimits holds which outages end when a limit of the account does, in words of real agents, also after work.
+func TestRateLimits(t *testing.T) {
+	for said, want := range map[string]bool{
+		copilot429: true, codex429: true, copilot500: false, copilot401: false,
+		`Internal error: You've hit your 5-hour limit · resets 1:06am (UTC) {"errorKind":"rate_limit"}`:        true,
+		`API Error: Server is temporarily limiting requests (not your usage limit) {"errorKind":"rate_limit"}`: true,
+		`You've hit your usage limit. Upgrade to Pro or try again at 1:06 AM. usage_limit_exceeded`:            true,
+		"Claude AI usage limit reached|1796000000":                                                             true,
+		`429 {"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}`:              false,
+		"Credit balance is too low": false,
+		"API Error: 529 Overloaded": false,
+	} {
+		err := newOutage(said, errors.New(said))
+		for _, events := range [][]trajectory.Event{nil, {{Body: trajectory.ToolStart{}}}} {
+			s := Session{turns: []cassette.Turn{{Events: events}}}
+			require.Equal(t, want, fault.IsRateLimit(s.mayPass(err)), said)
+		}
 	}
 }
