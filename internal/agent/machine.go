@@ -152,6 +152,12 @@ func (p Profile) adviseLogin(err error) error {
 	} else {
 		next += elsewhere
 	}
+	for _, key := range p.machine.keys {
+		if os.Getenv(key) != "" {
+			next += "; or let it use " + key + ", which is set: the preset " + APIKey
+			break
+		}
+	}
 	return fault.Advise(fmt.Errorf("the login of this machine: %w", err), next)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 )
@@ -25,8 +26,8 @@ type skillOptions struct {
 	// given.
 	agent, preset, model, judge string
 	command                     []string
-	yes, bless                  bool
-	gate                        string
+	yes, bless, useAPIKey       bool
+	gate, wait                  string
 	budget, configDir, sandbox  string
 	parallel                    int
 	resume                      string
@@ -39,7 +40,8 @@ func skillCommand() command {
 			"                 [--arms with,without | with,old=REV] [--trials N] [--case CASES]\n" +
 			"                 [--mode missing|replay|record|live] [--all | --changed REF] [--yes]\n" +
 			"                 [--bless | --gate worse|not-worse|better|none]\n" +
-			"                 [--budget-usd USD] [--parallel N] [--sandbox KIND] [--config-dir DIR]\n" +
+			"                 [--use-api-key] [--wait TIME] [--budget-usd USD] [--parallel N]\n" +
+			"                 [--sandbox KIND] [--config-dir DIR]\n" +
 			"                 [-- COMMAND ARG...]\n" +
 			"  sdd-eval skill [DIR] --resume RUN_ID [FLAGS]\n" +
 			"  sdd-eval skill [DIR] --check [--all | --changed REF] [--json]",
@@ -106,6 +108,10 @@ func (o *skillOptions) define(f *flags) {
 	f.choice(&o.gate, "gate", "Which `VERDICT` on the difference to the baseline fails, as in `sdd-eval compare`; "+
 		"default: worse. none: only errors fail.", "worse", "not-worse", "better", "none")
 	f.BoolVar(&o.yes, "yes", false, "Do not ask before agents are started.")
+	f.BoolVar(&o.useAPIKey, "use-api-key", false, "Use the API key in the environment, the preset api-key, for the "+
+		"judge, too; default: no key reaches an agent that has a login.")
+	f.Var(&patience{&o.wait}, "wait", "The `TIME` to wait in all for a rate limit of an account, until a session "+
+		"ends; then the run ends, to be resumed. Default: 10m.")
 	f.Var(&dollars{p: &o.budget, positive: true}, "budget-usd",
 		"End before all agents together cost more than `USD`.")
 	f.number(&o.parallel, "parallel", 1,
@@ -138,9 +144,14 @@ func (o *skillOptions) complete(f *flags, args []string) error {
 	case o.resume != "" && (o.all || o.changed != "" || o.mode != "" || o.cases != ""):
 		err = usageError("skill: --resume continues the run of one skill as it began: remove --all, --changed, " +
 			"--mode and --case")
+	case o.useAPIKey && o.preset != "":
+		err = usageError("skill: give either --preset or --use-api-key")
 	case o.agent == "" && len(o.command) > 0:
 		err = usageError("skill: name the kind of the agent %q: --agent acp", o.command[0])
 	default:
+		if o.useAPIKey {
+			o.preset = agent.APIKey
+		}
 		return nil
 	}
 	return err.hint("sdd-eval skill --help")
@@ -154,7 +165,7 @@ func (o skillOptions) line(more ...string) string {
 	}
 	args = append(args, more...)
 	args = append(args, "--agent", o.agent, "--preset", o.preset, "--model", o.model, "--judge", o.judge,
-		"--arms", o.arms)
+		"--arms", o.arms, "--wait", o.wait)
 	if o.trials > 0 {
 		args = append(args, "--trials", strconv.Itoa(o.trials))
 	}

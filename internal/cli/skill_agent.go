@@ -81,8 +81,12 @@ func (a *App) skillJudge(o skillOptions, s *skill.Suite, starts bool) (judge pla
 	if o.judge == "" {
 		return recordedJudge(s), nil
 	}
+	key := ""
+	if o.useAPIKey {
+		key = agent.APIKey
+	}
 	if judge, err = doctor.Choose(o.judge, o.configDir); err == nil {
-		judge.Preset, err = a.presetOf(judge, "", o.configDir, starts)
+		judge.Preset, err = a.presetOf(judge, key, o.configDir, starts)
 	}
 	if err != nil {
 		return judge, usageError("skill: --judge: %w", err).hint(cmp.Or(fault.Advice(err), "sdd-eval doctor"))

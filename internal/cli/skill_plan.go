@@ -146,22 +146,3 @@ func (r *skillRun) tokens() string {
 	}
 	return fmt.Sprintf("about %.0f", total)
 }
-
-// consent reports whether somebody agrees that agents are started. It is an error if sessions need that.
-func (a *App) consent(o skillOptions, runs []*skillRun) (agreed bool, err error) {
-	sessions := 0
-	for _, r := range runs {
-		sessions += r.sessions()
-	}
-	if sessions == 0 || o.yes {
-		return o.yes, nil
-	}
-	args := []string{"--yes"}
-	if o.all {
-		args = append(args, "--all")
-	}
-	args = append(args, "--changed", o.changed, "--case", o.cases, "--mode", o.mode, "--resume", o.resume,
-		"--budget-usd", o.budget)
-	return false, usageError("skill: nobody has agreed to %s with an agent under your account: --yes does",
-		count(sessions, "session")).hint(o.line(args...))
-}

@@ -88,7 +88,7 @@ func (a *App) runSkills(ctx context.Context, o skillOptions, suites []*skill.Sui
 		}
 		a.announce(r)
 	}
-	agreed, err := a.consent(o, runs)
+	agreed, err := a.consent(ctx, o, runs)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (a *App) prepareSkill(
 	r.options = runOptions{
 		playbook: a.shown(file), resume: o.resume, mode: string(mode), cassettes: filepath.FromSlash(s.Cassettes()),
 		configDir: o.configDir, sandbox: o.sandbox, parallel: o.parallel, llmJudge: mode != engine.Replay,
-		untrusted: true, budget: o.budget, selection: selection{cases: o.cases}, front: &o,
+		untrusted: true, budget: o.budget, wait: o.wait, selection: selection{cases: o.cases}, front: &o,
 	}
 	if here, err := a.projectRoot(""); err != nil || here != s.Root {
 		r.options.root = a.shown(s.Root)

@@ -16,6 +16,14 @@ import (
 // openTerminal returns a terminal of that size.
 func openTerminal(t *testing.T, columns, lines uint16) *os.File {
 	t.Helper()
+	_, terminal := openPair(t, columns, lines)
+	return terminal
+}
+
+// openPair returns a terminal of that size, and who sits at it: what is written to keys is typed, and what is read from
+// it is what the terminal shows.
+func openPair(t *testing.T, columns, lines uint16) (keys, terminal *os.File) {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { master.Close() })
@@ -27,7 +35,7 @@ func openTerminal(t *testing.T, columns, lines uint16) *os.File {
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { slave.Close() })
-	return slave
+	return master, slave
 }
 
 // TestScreenOf tests which files count as terminals, and when colours are wanted.

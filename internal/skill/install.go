@@ -49,9 +49,13 @@ func Install(ctx context.Context, src workspace.Source, file string) (Tree, erro
 	return Tree{files, t.LeftOut()}, nil
 }
 
-// Digest is the same for trees that have the same files with the same contents and rights to execute them.
-func (t Tree) Digest() string {
+// Sum is the same for trees that have the same files with the same contents and rights to execute them, and nobody can
+// make two trees that differ and have the same.
+func (t Tree) Sum() string {
 	whole := sha256.New()
 	workspace.HashSeeds(whole, t.Files)
-	return fmt.Sprintf("%x", whole.Sum(nil))[:24]
+	return fmt.Sprintf("%x", whole.Sum(nil))
 }
+
+// Digest is the beginning of the sum, for people.
+func (t Tree) Digest() string { return t.Sum()[:24] }

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/git"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/skill"
+)
+
+// manySessions is up to how many sessions nobody is asked who has agreed to the skill before.
+const manySessions = 50
+
+// consent reports whether somebody agrees that agents are started: to each skill as it is now once, and to many
+// sessions each time. It is an error if sessions need that.
+func (a *App) consent(ctx context.Context, o skillOptions, runs []*skillRun) (agreed bool, err error) {
+	sessions := 0
+	var unknown []*skillRun
+	for _, r := range runs {
+		n := r.sessions()
+		sessions += n
+		if n > 0 && !a.agreedTo(r) {
+			unknown = append(unknown, r)
+		}
+	}
+	if sessions == 0 {
+		return o.yes, nil
+	}
+	if len(unknown) == 0 && sessions <= manySessions {
+		return true, nil
+	}
+	for _, r := range unknown {
+		a.tellBrings(ctx, r)
+	}
+	var questions []string
+	if len(unknown) > 0 {
+		questions = append(questions, fmt.Sprintf("Run this with an agent under your account, %s? It is asked once, "+
+			"until the skill changes. y or n:", count(sessions, "session")))
+	}
+	if sessions > manySessions {
+		questions = append(questions, fmt.Sprintf("Start %s? y or n:", count(sessions, "session")))
+	}
+	if !o.yes {
+		if err := a.ask(ctx, questions...); err != nil {
+			if ctx.Err() != nil {
+				return false, err
+			}
+			args := []string{"--yes"}
+			if o.all {
+				args = append(args, "--all")
+			}
+			args = append(args, "--changed", o.changed, "--case", o.cases, "--mode", o.mode, "--resume", o.resume,
+				"--budget-usd", o.budget)
+			return false, usageError("skill: %w to %s with an agent under your account: --yes does", err,
+				count(sessions, "session")).hint(o.line(args...))
+		}
+	}
+	for _, r := range unknown {
+		if err := a.agree(r); err != nil {
+			fmt.Fprintf(a.Stderr, "note: the answer is not remembered: %s\n", printable(err.Error()))
+		}
+	}
+	return true, nil
+}
+
+// errNotAgreed says that nobody has said yes.
+var errNotAgreed = errors.New("nobody has agreed")
+
+// ask asks questions at the terminal, until one is not answered by yes. Without a terminal nobody agrees.
+func (a *App) ask(ctx context.Context, questions ...string) error {
+	in, ok := a.Stdin.(*os.File)
+	out, shown := data(a.Stderr).(*os.File)
+	if !ok || !shown || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		return errNotAgreed
+	}
+	answers := bufio.NewReader(io.LimitReader(in, 1<<10))
+	for _, question := range questions {
+		fmt.Fprintln(a.Stderr, question)
+		answered := make(chan string, 1)
+		go func() { // which ends with the process if nobody answers
+			line, _ := answers.ReadString('\n')
+			answered <- strings.ToLower(strings.TrimSpace(line))
+		}()
+		select {
+		case answer := <-answered:
+			if answer != "y" && answer != "yes" {
+				return errNotAgreed
+			}
+		case <-ctx.Done():
+			return &exitError{code: exitInterrupted, err: errors.New("interrupted")}
+		}
+	}
+	return nil
+}
+
+// maxBrings is how many things of a sort are named that a skill brings.
+const maxBrings = 100
+
+// tellBrings says what of a skill runs, where it came from, and what it could reach.
+func (a *App) tellBrings(ctx context.Context, r *skillRun) {
+	brings := r.suite.Installed.Brings()
+	line := func(name string, texts ...string) {
+		text := "none"
+		if more := len(texts) - maxBrings; more > 0 {
+			texts = append(texts[:maxBrings:maxBrings], fmt.Sprintf("and %d more", more))
+		}
+		if len(texts) > 0 {
+			text = strings.Join(texts, ", ")
+		}
+		fmt.Fprintf(a.Stderr, "%-10s %s\n", name, printable(a.secrets.String(text)))
+	}
+	fmt.Fprintf(a.Stderr, "\n%s has not run here before as it is now. It is code of whoever wrote it:\n",
+		printable(r.suite.Name))
+	line("from", a.originOf(ctx, r.suite))
+	line("scripts", brings.Scripts...)
+	line("servers", brings.Servers...)
+	line("hooks", brings.Hooks...)
+	line("allows", brings.Allows...)
+	reach := "the agent's token or key, its workspace, and what every program on this machine may read; " +
+		"it can send that wherever the network leads"
+	if strings.HasPrefix(r.preview.Sandbox, string(confine.None)) {
+		reach = "everything that you can read, change and send, since nothing confines it (sandbox none)"
+	}
+	line("can reach", reach)
+}
+
+// originOf says where a skill came from, as far as git knows.
+func (a *App) originOf(ctx context.Context, s *skill.Suite) string {
+	commit, err := git.Commit(ctx, s.Root, "HEAD")
+	if err != nil {
+		return "a directory without commits, " + s.Root
+	}
+	from := "a repository without a remote"
+	if url, err := git.Output(ctx, s.Root, "config", "--get", "remote.origin.url"); err == nil {
+		from = userInfo.ReplaceAllString(strings.TrimSpace(url), "://")
+	}
+	from += ", commit " + commit[:min(len(commit), 12)]
+	if changed, err := git.Output(ctx, s.Root, "status", "--porcelain", "--", s.File(s.Dir)); err != nil {
+		from += ", of which is not known what was changed since"
+	} else if changed != "" {
+		from += ", changed since"
+	}
+	return from
+}
+
+// userInfo matches who a URL logs in, which may be a token.
+var userInfo = lazyregexp.New(`://[^/@]*@`)
+
+// consentFile returns the file by which an answer is remembered. It is the user's, and not in the repository, which
+// could bring an answer of its own.
+func consentFile(r *skillRun) (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "sdd-eval", "skills")
+	if disk.Locate(r.suite.Root).Has(dir) {
+		return "", fmt.Errorf("%s is in the skill's repository", dir)
+	}
+	return filepath.Join(dir, r.suite.Installed.Sum()+".json"), nil
+}
+
+// skillAgreement is what such a file says, for people.
+type skillAgreement struct {
+	Skill  string    `json:"skill"`
+	Root   string    `json:"root"`
+	Agreed time.Time `json:"agreed_at"`
+}
+
+// agreedTo reports whether somebody has agreed to a skill as it is now.
+func (a *App) agreedTo(r *skillRun) bool {
+	file, err := consentFile(r)
+	if err != nil {
+		return false
+	}
+	f, err := disk.OpenRegular(file)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// agree remembers that somebody has agreed to a skill as it is now.
+func (a *App) agree(r *skillRun) error {
+	file, err := consentFile(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	text, err := jsonvalue.MarshalIndent(skillAgreement{r.suite.Name, r.suite.Root, a.Now().UTC()}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return a.secrets.WriteFile(file, append(text, '\n'), 0o600)
+}

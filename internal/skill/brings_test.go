@@ -1,0 +1,81 @@
+package skill
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+func TestBrings(t *testing.T) {
+	const head = "---\nname: x\n"
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  Brings
+	}{
+		"text": {files: map[string]string{
+			"SKILL.md":   head + "description: hooks: none, allowed-tools none\n---\nallowed-tools: Bash\n",
+			"scripts.md": "",
+		}},
+		"scripts": {
+			files: map[string]string{"scripts/a.py": "", "sub/scripts/deep/b": "", "run*": "", "scripts": ""},
+			want:  Brings{Scripts: []string{"run", "scripts/a.py", "sub/scripts/deep/b"}},
+		},
+		"servers": {
+			files: map[string]string{
+				".mcp.json": `{"mcpServers": {
+					"b": {"url": "https://x"}, "a": {"command": "npx", "args": ["-y", "x"]}}}`,
+				"sub/.mcp.json":              `{"c": {"command": "sh"}}`,
+				".claude-plugin/plugin.json": `{"name": "p", "mcpServers": "./servers.json"}`,
+				"other/plugin.json":          `{"name": "p"}`,
+			},
+			want: Brings{Servers: []string{
+				`.claude-plugin/plugin.json: "./servers.json"`, "a: npx -y x", "b: https://x", "c: sh",
+			}},
+		},
+		"hooks": {
+			files: map[string]string{
+				"hooks/hooks.json": `{}`, ".claude/settings.json": `{"hooks": {}}`, "settings.json": `{"model": "x"}`,
+				".claude-plugin/plugin.json": `{"hooks": "x"}`, "SKILL.md": head + "hooks:\n  PreToolUse: []\n---\n",
+			},
+			want: Brings{Hooks: []string{
+				".claude-plugin/plugin.json", ".claude/settings.json", "SKILL.md", "hooks/hooks.json",
+			}},
+		},
+		"not read": {
+			files: map[string]string{".mcp.json": `{`},
+			want:  Brings{Servers: []string{".mcp.json (not read)"}, Hooks: []string{".mcp.json (not read)"}},
+		},
+		"tools on a line": {
+			files: map[string]string{"SKILL.md": head + "allowed-tools: Bash(git:*), Read\n---\n"},
+			want:  Brings{Allows: []string{"Bash(git:*)", "Read"}},
+		},
+		"tools in a list": {
+			files: map[string]string{
+				"SKILL.md": "\uFEFF---\r\nallowed-tools:\r\n  - Bash\r\n  - 'Read'\r\nname: [\r\n---\r\n",
+			},
+			want: Brings{Allows: []string{"Bash", "Read"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := Tree{Files: make(map[string]workspace.Seed)}
+			for file, text := range tt.files {
+				exec := file[len(file)-1] == '*'
+				if exec {
+					file = file[:len(file)-1]
+				}
+				tree.Files[file] = workspace.Seed{Data: []byte(text), Exec: exec}
+			}
+			require.Equal(t, tt.want, tree.Brings())
+		})
+	}
+}
+
+func FuzzBrings(f *testing.F) {
+	f.Add([]byte(`{"mcpServers": {"a": {"command": "x"}}}`))
+	f.Add([]byte("---\nallowed-tools: [a, b]\nhooks:\n---\n"))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		Tree{Files: map[string]workspace.Seed{"SKILL.md": {Data: data}, ".mcp.json": {Data: data}}}.Brings()
+	})
+}
