@@ -57,9 +57,11 @@ func TestAction(t *testing.T) {
 	const posted = "--method POST repos/o/r/issues/7/comments"
 	tests := []struct {
 		name, answer, run, comments string
+		skill                       string // its directory
+		changes                     bool   // since it was recorded
 		values                      map[string]string
 		green                       bool
-		called, body, said          string
+		called, body, said, summary string
 	}{
 		{name: "green", answer: "yes", run: run, green: true, called: posted, body: "✅ passed at head (["},
 		{
@@ -83,6 +85,15 @@ func TestAction(t *testing.T) {
 			values: map[string]string{"inputs.comment == 'true' && github.event.pull_request.number || ''": ""},
 		},
 		{
+			name: "skill", skill: "fixtures/skills/release-notes", green: true, called: posted,
+			body: "✅ passed at head ([",
+		},
+		{
+			name: "skill that a fork changed", skill: "fixtures/skills/release-notes", changes: true, comments: "-",
+			said: "::warning::sdd-eval: the comment", summary: "are stale or missing: a maintainer records them\n" +
+				"next: sdd-eval skill fixtures/skills/release-notes --case eval-1,eval-2,eval-3\n```\n",
+		},
+		{
 			name: "long", run: "mkdir -p .llman/sdd-eval/runs/x; seq 20000 >.llman/sdd-eval/runs/x/report.md",
 			called: posted, body: "\n\n1\n\nToo long for a comment",
 		},
@@ -92,6 +103,9 @@ func TestAction(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, tt.answer)
 			j.values["inputs.run"] = tt.run
+			if tt.skill != "" {
+				j.bring(tt.skill, tt.changes)
+			}
 			maps.Copy(j.values, tt.values)
 			if tt.comments != "-" {
 				require.NoError(t, os.WriteFile(filepath.Join(j.dir, "comments"), []byte(tt.comments), 0o644))
@@ -100,6 +114,8 @@ func TestAction(t *testing.T) {
 			require.Contains(t, j.said.String(), tt.said)
 			called, _ := os.ReadFile(filepath.Join(j.dir, "called"))
 			require.Contains(t, string(called), tt.called)
+			summary, _ := os.ReadFile(filepath.Join(j.temporary, "summary.md"))
+			require.Contains(t, string(summary), tt.summary)
 			if tt.body == "" {
 				require.NoFileExists(t, filepath.Join(j.dir, "body"))
 				return
@@ -114,6 +130,7 @@ func TestAction(t *testing.T) {
 
 func newJob(t *testing.T, answer string) *job {
 	j := &job{t: t, dir: project(t, actionPlaybook), temporary: t.TempDir(), values: map[string]string{
+		"inputs.skill == 'true' && inputs.skill-dir || ''": "",
 		"inputs.install": "go", "inputs.name": "evals", "inputs.working-directory": ".", "github.token": "sk-test-1",
 		"github.event.pull_request.head.repo.fork && '1' || '0'":             "0",
 		"inputs.comment == 'true' && github.event.pull_request.number || ''": "7",
@@ -128,6 +145,18 @@ func newJob(t *testing.T, answer string) *job {
 	}
 	j.path = programs + string(os.PathListSeparator) + os.Getenv("PATH")
 	return j
+}
+
+// bring puts a skill of ours into the workspace, which becomes a repository, and has the job replay its evals.
+func (j *job) bring(skill string, changed bool) {
+	to := filepath.Join(j.dir, skill)
+	require.NoError(j.t, os.CopyFS(to, os.DirFS(filepath.Join(root, skill))))
+	require.NoError(j.t, exec.Command("git", "init", "--quiet", j.dir).Run())
+	if changed {
+		text := "---\nname: " + filepath.Base(skill) + "\ndescription: d\n---\n"
+		require.NoError(j.t, os.WriteFile(filepath.Join(to, "SKILL.md"), []byte(text), 0o600))
+	}
+	j.values["inputs.skill == 'true' && inputs.skill-dir || ''"] = skill
 }
 
 // use carries the action's steps out, and reports whether the job is green.

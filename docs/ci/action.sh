@@ -7,10 +7,10 @@ before=$RUNNER_TEMP/sdd-eval-before # the runs of earlier steps
 
 list() { ls "$runs" 2>/dev/null || true; }
 
-# step_install installs bubblewrap on Linux, and the command.
+# step_install installs the command and, on Linux, bubblewrap, which the replay of a skill's evals does not need.
 step_install() {
   rm -f "$before"
-  if [ "$RUNNER_OS" = Linux ] && ! command -v bwrap >/dev/null; then
+  if [ -z "$SKILL" ] && [ "$RUNNER_OS" = Linux ] && ! command -v bwrap >/dev/null; then
     sudo apt-get update && sudo apt-get install --yes bubblewrap
     if [ -d /etc/apparmor.d ]; then # Ubuntu lets only programs with a profile make namespaces
       printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\n  userns,\n}\n' |
@@ -32,7 +32,17 @@ step_install() {
 # step_run runs the evals, whose exit code is the step's.
 step_run() {
   list >"$before"
+  [ -z "$SKILL" ] || { skill && exit 0 || exit $?; }
   EVALTEST_RUN_DIR=$PWD exec bash --noprofile --norc -eo pipefail -c "$RUN"
+}
+
+# skill replays the evals of a skill, and its triggers where they are recorded. What it says in the end, such as who
+# records what is stale, goes to the summary.
+skill() {
+  local code=0 said=$RUNNER_TEMP/sdd-eval-skill
+  sdd-eval skill "$SKILL" --mode replay 2>&1 | tee "$said" || code=$?
+  [ $code = 0 ] || printf '```\n%s\n```\n' "$(tail -n 3 "$said")" >>"$GITHUB_STEP_SUMMARY"
+  return $code
 }
 
 # step_report annotates, adds to the summary and comments, and fails where a run did not pass, even if step_run did not.
