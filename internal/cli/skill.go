@@ -24,13 +24,13 @@ type skillOptions struct {
 	mode string
 	// agent and judge are words for agents, and command is the program of the agent, with its arguments; empty: not
 	// given.
-	agent, preset, model, judge string
-	command                     []string
-	yes, bless, useAPIKey       bool
-	gate, wait                  string
-	budget, configDir, sandbox  string
-	parallel                    int
-	resume                      string
+	agent, preset, model, judge        string
+	command                            []string
+	yes, bless, useAPIKey              bool
+	gate, wait                         string
+	budget, assume, configDir, sandbox string
+	parallel                           int
+	resume                             string
 }
 
 func skillCommand() command {
@@ -40,9 +40,8 @@ func skillCommand() command {
 			"                 [--arms with,without | with,old=REV] [--trials N] [--case CASES]\n" +
 			"                 [--mode missing|replay|record|live] [--all | --changed REF] [--yes]\n" +
 			"                 [--bless | --gate worse|not-worse|better|none]\n" +
-			"                 [--use-api-key] [--wait TIME] [--budget-usd USD] [--parallel N]\n" +
-			"                 [--sandbox KIND] [--config-dir DIR]\n" +
-			"                 [-- COMMAND ARG...]\n" +
+			"                 [--use-api-key] [--wait TIME] [--budget-usd USD] [--assume-cost USD]\n" +
+			"                 [--parallel N] [--sandbox KIND] [--config-dir DIR] [-- COMMAND ARG...]\n" +
 			"  sdd-eval skill [DIR] --resume RUN_ID [FLAGS]\n" +
 			"  sdd-eval skill [DIR] --check [--all | --changed REF] [--json]",
 		short: "run the evals that a skill brings, with the skill and without",
@@ -114,6 +113,8 @@ func (o *skillOptions) define(f *flags) {
 		"ends; then the run ends, to be resumed. Default: 10m.")
 	f.Var(&dollars{p: &o.budget, positive: true}, "budget-usd",
 		"End before all agents together cost more than `USD`.")
+	f.Var(&dollars{p: &o.assume}, "assume-cost", "Count `USD` for a session whose agent does not say what it cost; "+
+		"without, such a session ends a run with a budget.")
 	f.number(&o.parallel, "parallel", 1,
 		"Run up to `N` sessions at the same time; default: as `sdd-eval run` does.")
 	f.choice(&o.sandbox, "sandbox", "The `KIND` of sandbox that confines the agent; default: EVALTEST_SANDBOX, else "+

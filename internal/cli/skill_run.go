@@ -209,7 +209,8 @@ func (a *App) prepareSkill(
 	r.options = runOptions{
 		playbook: a.shown(file), resume: o.resume, mode: string(mode), cassettes: filepath.FromSlash(s.Cassettes()),
 		configDir: o.configDir, sandbox: o.sandbox, parallel: o.parallel, llmJudge: mode != engine.Replay,
-		untrusted: true, budget: o.budget, wait: o.wait, selection: selection{cases: o.cases}, front: &o,
+		untrusted: true, budget: o.budget, assume: o.assume, wait: o.wait,
+		selection: selection{cases: o.cases}, front: &o,
 	}
 	if here, err := a.projectRoot(""); err != nil || here != s.Root {
 		r.options.root = a.shown(s.Root)
@@ -255,6 +256,7 @@ func (a *App) notRunnable(o skillOptions, s *skill.Suite) error {
 func (a *App) previewSkill(ctx context.Context, r *skillRun) (err error) {
 	root := r.suite.Root
 	if r.options.resume != "" {
+		r.options.mode = "" // that of the run
 		if r.before, err = a.former(root, r.options, r.options.resume); err != nil {
 			return err
 		}
@@ -266,6 +268,10 @@ func (a *App) previewSkill(ctx context.Context, r *skillRun) (err error) {
 		return usageError("skill: %w", err)
 	}
 	r.cfg.OwnAgents = true
+	if assumed := r.cfg.Budget.AssumedUSD; r.options.resume != "" { // the run's directory has the budget of that
+		r.cfg.Budget.AssumedUSD = nil
+		defer func() { r.cfg.Budget.AssumedUSD = assumed }()
+	}
 	front := *r.options.front
 	r.cfg.Command = func(m engine.Mode, u plan.Unit) string {
 		mode := string(m)

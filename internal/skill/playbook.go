@@ -30,10 +30,9 @@ type Options struct {
 // Arm is a variant: what agents get of the skill.
 type Arm struct {
 	ID string
-	// Skill is a directory with the skill as it stands in the repository, and Copy one with what agents get of it;
-	// absolute. Both empty: there is no skill.
-	Skill, Copy string
-	Reference   bool
+	// Copy is a directory with what agents get of the skill, absolute; empty: nothing.
+	Copy      string
+	Reference bool
 }
 
 // sessionLimit ends sessions that hang. Recordings depend on it.
@@ -155,12 +154,6 @@ func quoteAll(texts []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// path returns an absolute path as the playbook names it.
-func (w *writer) path(name string) (string, error) {
-	rel, err := filepath.Rel(w.dir, name)
-	return quote(filepath.ToSlash(rel)), err
-}
-
 // arm writes a variant. Folder is the name of the skill's directory.
 func (w *writer) arm(a Arm, who playbook.Agent, folder string) error {
 	w.line(1, "%s:", a.ID)
@@ -168,21 +161,17 @@ func (w *writer) arm(a Arm, who playbook.Agent, folder string) error {
 	if a.Reference {
 		w.line(2, "reference: true")
 	}
-	switch {
-	case a.Copy != "":
-		profile, _ := agent.Lookup(who.Kind)
-		if profile.Skills == "" {
-			return fmt.Errorf("it is not known where agents of kind %s look for skills", who.Kind)
-		}
-		from, err := w.path(a.Copy)
-		w.line(2, "workspace: {add: [{from: %s, to: %s}]}", from, quote(path.Join(profile.Skills, folder)))
-		return err
-	case a.Skill != "":
-		from, err := w.path(a.Skill)
-		w.line(2, "skills: [%s]", from)
-		return err
+	if a.Copy == "" {
+		return nil
 	}
-	return nil
+	profile, _ := agent.Lookup(who.Kind)
+	if profile.Skills == "" {
+		return fmt.Errorf("it is not known where agents of kind %s look for skills", who.Kind)
+	}
+	from, err := filepath.Rel(w.dir, a.Copy)
+	w.line(2, "workspace: {add: [{from: %s, to: %s}]}", quote(filepath.ToSlash(from)),
+		quote(path.Join(profile.Skills, folder)))
+	return err
 }
 
 // agentKeys returns the mapping of an agent.
