@@ -46,7 +46,7 @@ var writers = []writer{
 	{"internal/worktree", []string{"(*Tree).own", "removeOrphan"}, "an empty file"},
 	{"internal/cli", []string{"Main"}, "App masks errors and notes, and prints only what is masked"},
 	{"internal/cli", []string{"(*App).init"}, "a template for a playbook"},
-	{"internal/skill", []string{"(*Suite).Generate", "(*Suite).copy"}, "the user's evals and skill, beside these"},
+	{"internal/skill", []string{"(*Suite).write", "(*Suite).copy"}, "the user's evals and skill, beside these"},
 	{"internal/starter", []string{"(Starter).Write", "(Starter).copyMod"}, "our own texts; go.mod"},
 	{"internal/cli", []string{"appendSummary"}, "files of a run's directory were masked when they were written"},
 	{"internal/project", []string{"createOnce"}, "our own texts"},

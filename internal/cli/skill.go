@@ -18,6 +18,7 @@ type skillOptions struct {
 	dir                string
 	check, all, asJSON bool
 	changed            string
+	triggers           bool
 	arms, cases        string
 	trials             int
 	// mode is empty if it was not given.
@@ -37,7 +38,7 @@ func skillCommand() command {
 	return command{
 		name: "skill",
 		usage: "[DIR] [--agent KIND[/PRESET]] [--preset NAME] [--model M] [--judge KIND[/PRESET]]\n" +
-			"                 [--arms with,without | with,old=REV] [--trials N] [--case CASES]\n" +
+			"                 [--arms with,without | with,old=REV] [--trials N] [--triggers] [--case CASES]\n" +
 			"                 [--mode missing|replay|record|live] [--all | --changed REF] [--yes]\n" +
 			"                 [--bless | --gate worse|not-worse|better|none]\n" +
 			"                 [--use-api-key] [--wait TIME] [--budget-usd USD] [--assume-cost USD]\n" +
@@ -49,6 +50,9 @@ func skillCommand() command {
 case with the skill and without, confined. It says what it will do and what that took before, asks,
 records what has no recording or a stale one, judges, and shows each check in each arm. A model decides
 what code cannot: it is asked through the same agent, so that no key is needed.
+
+--triggers asks the queries of a file of triggers, such as evals/trigger-eval.json, and counts how often
+the skill fires where it should, and where it should not.
 
 With CI set, or where no agent has a login, it replays the recordings: no agent, no network, no key.
 They are in .sdd-eval beside evals.json: commit them.
@@ -98,6 +102,8 @@ func (o *skillOptions) define(f *flags) {
 		"vendor's gets what the agent made.")
 	f.text(&o.arms, "arms", kindText, "The `ARMS` to run, separated by commas: with, without, and old=REV, the skill "+
 		"of a commit; default: with,without.")
+	f.BoolVar(&o.triggers, "triggers", false, "Ask the queries that say whether the skill fires, in the place of the "+
+		"cases: each three times, with the skill alone, until that is sure.")
 	f.number(&o.trials, "trials", 1, "Run each case `N` times in each arm; default: 1.")
 	f.text(&o.cases, "case", kindText, "Only these `CASES`, separated by commas.")
 	f.choice(&o.mode, "mode", "The `MODE`: missing, the default, records what has no recording or a stale one, and "+
@@ -136,6 +142,9 @@ func (o *skillOptions) complete(f *flags, args []string) error {
 	switch {
 	case len(args) > 0:
 		err = usageError("skill: unexpected argument %q", args[0])
+	case o.triggers && (o.arms != "" || o.trials > 0 || o.judge != "" || o.bless || o.gate != ""):
+		err = usageError("skill: --triggers asks each query three times, with the skill alone, and there is no judge " +
+			"and no baseline: remove --arms, --trials, --judge, --bless and --gate")
 	case o.asJSON && !o.check:
 		err = usageError("skill: --json is for --check")
 	case o.all && o.changed != "":
@@ -163,6 +172,9 @@ func (o skillOptions) line(more ...string) string {
 	args := []string{"skill"}
 	if o.dir != "." {
 		args = append(args, o.dir)
+	}
+	if o.triggers {
+		args = append(args, "--triggers")
 	}
 	args = append(args, more...)
 	args = append(args, "--agent", o.agent, "--preset", o.preset, "--model", o.model, "--judge", o.judge,

@@ -59,9 +59,13 @@ func (a *App) skillAgent(o skillOptions, s *skill.Suite, starts bool) (chosen pl
 func recordedAgent(s *skill.Suite) (playbook.Agent, bool) {
 	dir := s.File(s.Cassettes())
 	tree := disk.Within(s.Root, dir)
-	files, err := cassette.List(tree, dir, s.Slug())
-	if err != nil {
-		return playbook.Agent{}, false
+	var files []string
+	for _, of := range []string{s.Slug(), s.TriggersName()} {
+		some, err := cassette.List(tree, dir, of)
+		if err != nil {
+			return playbook.Agent{}, false
+		}
+		files = append(files, some...)
 	}
 	for _, file := range files {
 		if !strings.HasPrefix(filepath.Base(file), skill.With+".") {

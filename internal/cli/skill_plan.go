@@ -84,7 +84,11 @@ func (r *skillRun) design() string {
 	if len(r.arms) > 1 {
 		arms += "s"
 	}
-	return fmt.Sprintf("%s × %d %s (%s) × %s: %s", count(len(cases), "case"), len(r.arms), arms,
+	what := "case"
+	if r.options.front.triggers {
+		what = "trigger"
+	}
+	return fmt.Sprintf("%s × %d %s (%s) × %s: %s", count(len(cases), what), len(r.arms), arms,
 		strings.Join(r.arms, ", "), count(trials, "trial"), count(len(r.preview.Units), "session"))
 }
 
@@ -92,7 +96,7 @@ func (r *skillRun) design() string {
 func (r *skillRun) leftOut() string {
 	var commands []string
 	for _, c := range r.suite.Cases {
-		if c.Command && !c.Broken {
+		if c.Command && !c.Broken && !r.options.front.triggers {
 			commands = append(commands, c.ID)
 		}
 	}

@@ -63,7 +63,11 @@ func (r *skillRun) others() []string {
 
 // runSkills runs the evals of skills, one after the other: one question before, one budget for all.
 func (a *App) runSkills(ctx context.Context, o skillOptions, suites []*skill.Suite) error {
-	arms, err := skill.ArmWords(cmp.Or(o.arms, skill.With+","+skill.Without))
+	words := cmp.Or(o.arms, skill.With+","+skill.Without)
+	if o.triggers {
+		words = skill.With
+	}
+	arms, err := skill.ArmWords(words)
 	if err != nil {
 		return usageError("skill: --arms: %w", err).hint("sdd-eval skill --help")
 	}
@@ -178,7 +182,7 @@ func (a *App) skillMode(o skillOptions) (mode engine.Mode, why string) {
 func (a *App) prepareSkill(
 	ctx context.Context, o skillOptions, s *skill.Suite, arms []string, mode engine.Mode, why string,
 ) (*skillRun, error) {
-	if s.Dir == "" || s.Installed.Files == nil || s.Runnable() == 0 {
+	if s.Dir == "" || s.Installed.Files == nil || !o.triggers && s.Runnable() == 0 || o.triggers && s.Asked() == nil {
 		return nil, a.notRunnable(o, s)
 	}
 	r := &skillRun{suite: s, arms: arms}
@@ -201,8 +205,16 @@ func (a *App) prepareSkill(
 	if options.Judge, err = a.skillJudge(o, s, mode != engine.Replay); err != nil {
 		return nil, err
 	}
-	r.judge = options.Judge
-	file, err := s.Generate(ctx, options, arms)
+	var file string
+	if o.triggers {
+		if err := shows(r.agent.Kind); err != nil {
+			return nil, err
+		}
+		file, err = s.GenerateTriggers(ctx, options)
+	} else {
+		r.judge = options.Judge
+		file, err = s.Generate(ctx, options, arms)
+	}
 	if err != nil {
 		return nil, usageError("skill: %w", err)
 	}
@@ -242,7 +254,7 @@ func (a *App) notRunnable(o skillOptions, s *skill.Suite) error {
 		}
 	}
 	if reasons == nil {
-		reasons = []string{"it has no case that can be run"}
+		reasons = []string{"it has no case that can be run" + atQueries(o, s)}
 	}
 	o.dir = a.shown(s.File(s.EvalsDir()))
 	return &exitError{
@@ -271,6 +283,9 @@ func (a *App) previewSkill(ctx context.Context, r *skillRun) (err error) {
 	if assumed := r.cfg.Budget.AssumedUSD; r.options.resume != "" { // the run's directory has the budget of that
 		r.cfg.Budget.AssumedUSD = nil
 		defer func() { r.cfg.Budget.AssumedUSD = assumed }()
+	}
+	if r.options.front.triggers {
+		r.cfg.Doubt = skill.Doubted
 	}
 	front := *r.options.front
 	r.cfg.Command = func(m engine.Mode, u plan.Unit) string {
@@ -345,7 +360,11 @@ func (a *App) runSkill(ctx context.Context, r *skillRun) (spent float64, err err
 	}
 	var arms []compare.Arms
 	if done.ID != "" {
-		r.unjudged = a.tellChecks(r, done)
+		if r.options.front.triggers {
+			a.tellTriggers(r, done, rep)
+		} else {
+			r.unjudged = a.tellChecks(r, done)
+		}
 		if arms, err = a.compareArms(r, done, err); len(arms) > 0 {
 			a.tellComparison(arms)
 		}
@@ -400,6 +419,8 @@ func (a *App) skillVerdict(r *skillRun, done engine.Finished) error {
 			err:  fmt.Errorf("not all checks were judged of %s: %s", count(len(r.unjudged), "case"), some(r.unjudged)),
 			next: front.line("--case", strings.Join(r.unjudged, ","), "--yes"),
 		}
+	case front.triggers: // which have no baseline
+		err = verdict(done.Verdict, done.ID, r.options.root)
 	default:
 		err = a.gateSkill(r, done)
 	}
@@ -410,9 +431,17 @@ func (a *App) skillVerdict(r *skillRun, done engine.Finished) error {
 	return err
 }
 
-// broken returns the cases that cannot be run.
+// broken returns the cases that cannot be run, or the queries.
 func (r *skillRun) broken() []string {
 	var ids []string
+	if r.options.front.triggers {
+		for _, q := range r.suite.Queries {
+			if q.Absent != "" {
+				ids = append(ids, q.ID)
+			}
+		}
+		return ids
+	}
 	for _, c := range r.suite.Cases {
 		if c.Broken {
 			ids = append(ids, c.ID)

@@ -174,6 +174,9 @@ func Load(ctx context.Context, p Place) (*Suite, error) {
 		return nil, err
 	}
 	r.triggers()
+	if err := r.rivals(); err != nil {
+		return nil, err
+	}
 	if err := r.otherFiles(); err != nil {
 		return nil, err
 	}

@@ -73,11 +73,9 @@ func (s *Suite) Baseline() string { return path.Join(s.EvalsDir(), ownDir, "base
 // Generate writes the playbook of the suite for arms as [ArmWords] returns them, with a copy of what agents get of the
 // skill for each, and returns its absolute path. It sets o.Dir and o.Arms.
 func (s *Suite) Generate(ctx context.Context, o Options, arms []string) (string, error) {
-	dir := s.File(Generated)
-	if err := project.MakeIgnored(disk.Tree(s.Root), dir); err != nil {
+	if err := s.makeDir(&o); err != nil {
 		return "", err
 	}
-	o.Dir, o.Arms = dir, nil
 	for _, word := range arms {
 		arm, err := s.arm(ctx, word)
 		if err != nil {
@@ -86,14 +84,25 @@ func (s *Suite) Generate(ctx context.Context, o Options, arms []string) (string,
 		o.Arms = append(o.Arms, arm)
 	}
 	text, err := s.Playbook(o)
-	if err == nil && len(text) > doc.MaxSize {
-		err = fmt.Errorf("its playbook would have %d bytes, more than the %d that a playbook may have", len(text),
-			doc.MaxSize)
-	}
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, s.Slug()+".yaml")
+	return s.write(o.Dir, s.Slug(), text)
+}
+
+// makeDir makes the directory of playbooks, and has o name it.
+func (s *Suite) makeDir(o *Options) error {
+	o.Dir, o.Arms = s.File(Generated), nil
+	return project.MakeIgnored(disk.Tree(s.Root), o.Dir)
+}
+
+// write writes a playbook and returns its path.
+func (s *Suite) write(dir, name string, text []byte) (string, error) {
+	if len(text) > doc.MaxSize {
+		return "", fmt.Errorf("its playbook would have %d bytes, more than the %d that a playbook may have", len(text),
+			doc.MaxSize)
+	}
+	file := filepath.Join(dir, name+".yaml")
 	return file, disk.Tree(s.Root).Replace(file, text, 0o644)
 }
 
@@ -115,15 +124,15 @@ func (s *Suite) arm(ctx context.Context, word string) (Arm, error) {
 		}
 	}
 	var err error
-	a.Copy, err = s.copy(tree)
+	a.Copy, err = s.copy(tree, s.Folder())
 	return a, err
 }
 
-// copy writes what agents get of a skill into a directory that is named by its content, and returns that.
-func (s *Suite) copy(t Tree) (string, error) {
+// copy writes what agents get of a skill into a directory that is named by it and its content, and returns that.
+func (s *Suite) copy(t Tree, name string) (string, error) {
 	root := disk.Tree(s.Root)
 	above := filepath.Join(s.File(Generated), "copies")
-	dir := filepath.Join(above, s.Folder()+"-"+t.Digest())
+	dir := filepath.Join(above, name+"-"+t.Digest())
 	if err := root.MkdirAll(above); err != nil {
 		return "", err
 	}

@@ -31,7 +31,9 @@ type Options struct {
 type Arm struct {
 	ID string
 	// Copy is a directory with what agents get of the skill, absolute; empty: nothing.
-	Copy      string
+	Copy string
+	// Rivals are directories with what agents get of further skills, by the names of these.
+	Rivals    map[string]string
 	Reference bool
 }
 
@@ -57,22 +59,11 @@ func (s *Suite) Playbook(o Options) ([]byte, error) {
 	w := &writer{dir: o.Dir, root: s.Root}
 	w.line(0, "# Written by %s from %s.", o.By, s.Evals)
 	w.line(0, "name: %s", s.Slug())
-	w.line(0, "workspace: {empty: true, repository: true}")
 	w.line(0, "limits: {timeout: %s}", sessionLimit)
 	w.line(0, "trials: {count: %d}", max(o.Trials, 1))
-	w.line(0, "variants:")
-	ids := make([]string, len(o.Arms))
-	for i, a := range o.Arms {
-		ids[i] = a.ID
-		if err := w.arm(a, o.Agent, s.Folder()); err != nil {
-			return nil, err
-		}
+	if err := w.arms(o, s.Folder()); err != nil {
+		return nil, err
 	}
-	w.line(0, "workflow:")
-	w.line(1, "jobs:")
-	w.line(2, "eval:")
-	w.line(3, "strategy: {matrix: {variant: [%s]}}", strings.Join(ids, ", "))
-	w.line(3, "steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]")
 	w.line(0, "cases:")
 	for _, c := range s.Cases {
 		if c.Runs() {
@@ -154,6 +145,32 @@ func quoteAll(texts []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
+// path returns an absolute path as the playbook names it.
+func (w *writer) path(name string) (string, error) {
+	rel, err := filepath.Rel(w.dir, name)
+	return quote(filepath.ToSlash(rel)), err
+}
+
+// arms writes the workspace, the variants, and the workflow that has each of them do each case. Folder is the name of
+// the skill's directory.
+func (w *writer) arms(o Options, folder string) error {
+	w.line(0, "workspace: {empty: true, repository: true}")
+	w.line(0, "variants:")
+	ids := make([]string, len(o.Arms))
+	for i, a := range o.Arms {
+		ids[i] = a.ID
+		if err := w.arm(a, o.Agent, folder); err != nil {
+			return err
+		}
+	}
+	w.line(0, "workflow:")
+	w.line(1, "jobs:")
+	w.line(2, "eval:")
+	w.line(3, "strategy: {matrix: {variant: [%s]}}", strings.Join(ids, ", "))
+	w.line(3, "steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]")
+	return nil
+}
+
 // arm writes a variant. Folder is the name of the skill's directory.
 func (w *writer) arm(a Arm, who playbook.Agent, folder string) error {
 	w.line(1, "%s:", a.ID)
@@ -168,9 +185,13 @@ func (w *writer) arm(a Arm, who playbook.Agent, folder string) error {
 	if profile.Skills == "" {
 		return fmt.Errorf("it is not known where agents of kind %s look for skills", who.Kind)
 	}
-	from, err := filepath.Rel(w.dir, a.Copy)
-	w.line(2, "workspace: {add: [{from: %s, to: %s}]}", quote(filepath.ToSlash(from)),
-		quote(path.Join(profile.Skills, folder)))
+	from, err := w.path(a.Copy)
+	if err != nil {
+		return err
+	}
+	rivals, err := w.rivalsOf(a, profile.Skills)
+	own := fmt.Sprintf("{from: %s, to: %s}", from, quote(path.Join(profile.Skills, folder)))
+	w.line(2, "workspace: {add: [%s]}", strings.Join(append([]string{own}, rivals...), ", "))
 	return err
 }
 

@@ -16,7 +16,6 @@ import (
 const (
 	arms        = 2
 	trials      = 1
-	queryRuns   = 3
 	maxRows     = 40  // of cases that are shown to people
 	maxFindings = 100 // that are shown to people
 	maxLine     = 400 // characters of what files say, in a line
@@ -176,7 +175,7 @@ func (s *Suite) Report(shown func(path string) string) Report {
 		})
 	}
 	r.Sessions = SessionsReport{
-		Cases: s.Runnable(), Arms: arms, Trials: trials, Queries: len(s.Queries), Runs: queryRuns,
+		Cases: s.Runnable(), Arms: arms, Trials: trials, Queries: len(s.Asked()), Runs: queryRuns,
 	}
 	r.Sessions.Sessions = r.Sessions.Cases*arms*trials + r.Sessions.Queries*queryRuns
 	for _, k := range s.Unknown {

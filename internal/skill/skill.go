@@ -27,6 +27,8 @@ type Suite struct {
 	Queries  []Query
 	// Installed is what agents get of the skill.
 	Installed Tree
+	// Rivals are the directories of other skills, below Root, that queries name, by their names.
+	Rivals map[string]string
 	// Unknown are keys that were read and mean nothing here.
 	Unknown  []Key
 	Findings []Finding
@@ -68,7 +70,9 @@ type Query struct {
 	// none is, or not the suite's own where Routing is false.
 	Skills []string
 	// Routing: the query names the skill that is right, which may be another one.
-	Routing  bool
+	Routing bool
+	// Absent is a skill that the query expects and that is not there, so that the query is not asked; empty: none is.
+	Absent   string
 	Position doc.Position
 }
 
