@@ -3,6 +3,7 @@ package evaltest_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,8 +38,10 @@ func TestRunDir(t *testing.T) {
 	require.Equal(t, m.read("evals/greet.yaml"), string(archived))
 	rep, err := report.Load(r)
 	require.NoError(t, err)
-	_, err = rep.Write(report.Names())
+	_, err = rep.Write(slices.DeleteFunc(report.Names(), func(name string) bool { return name == report.SkillCreator }))
 	require.NoError(t, err)
+	_, err = rep.Write([]string{report.SkillCreator})
+	require.ErrorIs(t, err, report.ErrNotOfSkill)
 
 	out, code = suite.test([]string{"EVALTEST_RUN_DIR=runs"})
 	require.NotZero(t, code, out)

@@ -17,16 +17,17 @@ func (a *App) announce(r *skillRun) {
 		}
 	}
 	line("skill", fmt.Sprintf("%s in %s, digest %s", s.Name, a.shownFile(s.File(s.Dir)), s.Installed.Digest()))
-	who := r.agent.Kind
+	var who strings.Builder
+	who.WriteString(r.agent.Kind)
 	for _, part := range []string{r.agent.Preset, r.agent.Model} {
 		if part != "" {
-			who += ", " + part
+			who.WriteString(", " + part)
 		}
 	}
 	if r.how != "" {
-		who += " (" + r.how + ")"
+		who.WriteString(" (" + r.how + ")")
 	}
-	line("agent", who)
+	line("agent", who.String())
 	line("judge", r.judgeWords())
 	line("runs", r.design())
 	line("left out", r.leftOut())

@@ -139,11 +139,12 @@ func (t checkTable) lines(columns int, p paint) []string {
 		}
 		room = max(room-8, leastCheckWidth) // for better or worse
 	}
-	head := strings.Repeat(" ", room)
+	var head strings.Builder
+	head.WriteString(strings.Repeat(" ", room))
 	for i, arm := range t.arms {
-		head += "  " + arm + strings.Repeat(" ", marks[i]-width(arm))
+		head.WriteString("  " + arm + strings.Repeat(" ", marks[i]-width(arm)))
 	}
-	lines := []string{strings.TrimRight(head, " ")}
+	lines := []string{strings.TrimRight(head.String(), " ")}
 	var below []string
 	for _, c := range t.suite.Cases {
 		ran := false

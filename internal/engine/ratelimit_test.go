@@ -75,14 +75,22 @@ func TestPatience(t *testing.T) {
 			{say: "try again in 6m", wait: 6 * time.Minute}, {say: "try again in 5m", ended: true},
 		},
 		"longer each time": {
-			{say: rate, wait: 15 * time.Second}, {say: rate, wait: 30 * time.Second}, {say: rate, wait: time.Minute},
-			{say: rate, wait: 2 * time.Minute}, {say: rate, wait: 2 * time.Minute}, {say: rate, wait: 2 * time.Minute},
+			{say: rate, wait: 15 * time.Second},
+			{say: rate, wait: 30 * time.Second},
+			{say: rate, wait: time.Minute},
+			{say: rate, wait: 2 * time.Minute},
+			{say: rate, wait: 2 * time.Minute},
+			{say: rate, wait: 2 * time.Minute},
 			{say: rate, wait: 2 * time.Minute}, // to 9m45s
-			{say: rate, wait: 15 * time.Second}, {say: rate, ended: true},
+			{say: rate, wait: 15 * time.Second},
+			{say: rate, ended: true},
 		},
 		"progress begins anew": {
-			{say: "try again in 6m", wait: 6 * time.Minute}, {}, {say: "try again in 6m", wait: 6 * time.Minute},
-			{}, {say: rate, wait: 15 * time.Second},
+			{say: "try again in 6m", wait: 6 * time.Minute},
+			{},
+			{say: "try again in 6m", wait: 6 * time.Minute},
+			{},
+			{say: rate, wait: 15 * time.Second},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

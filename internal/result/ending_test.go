@@ -61,7 +61,8 @@ func TestWrongEnd(t *testing.T) {
 		{"decided, before all prompts were sent", StopDecided, Ending{Sent: 1, Unsent: 2}, ""},
 		{"decided, as expected", StopDecided, Ending{ExpectStop: []string{StopDecided}}, ""},
 		{
-			"decided, and not refused", StopDecided, Ending{ExpectStop: refusal},
+			"decided, and not refused", StopDecided,
+			Ending{ExpectStop: refusal},
 			"expect_stop: the session ended with decided, not with refusal",
 		},
 		{

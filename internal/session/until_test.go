@@ -47,8 +47,12 @@ func TestUntil(t *testing.T) {
 		took    time.Duration
 	}{
 		{"while it works", decided, nil, acts{titled("a")}, "decided", 0},
-		{"when the call is told", decided, nil, acts{late, sleep(time.Minute), told, sleep(long)}, "decided",
-			time.Minute},
+		{
+			"when the call is told", decided, nil,
+			acts{late, sleep(time.Minute), told, sleep(long)},
+			"decided",
+			time.Minute,
+		},
 		{"while it asks", decided, nil, acts{asks}, "decided", 0},
 		{"though it does not listen", decided, nil, acts{titled("a"), {Silence: true}}, "decided", 0},
 		{"not sure", decided, nil, acts{titled("b")}, "end_turn decided", long},
