@@ -104,6 +104,9 @@ func (a *App) readPlaybook(root, file string, untrusted bool) (*plan.Playbook, e
 	if file == "" {
 		return nil, errors.New("the file name is empty")
 	}
+	if err := a.elsewhere(file); err != nil {
+		return nil, err
+	}
 	said, err := engine.Untrusted(a.Getenv)
 	if err != nil {
 		return nil, err
@@ -136,6 +139,9 @@ func (a *App) loadPlan(cfg engine.Config, file string, ablate ...string) (*plan.
 	shown, err := filepath.Rel(a.Dir, file)
 	if err != nil || !filepath.IsLocal(shown) {
 		shown = file
+	}
+	if err := a.elsewhere(shown); err != nil {
+		return nil, err
 	}
 	source := sourceOf(cfg)
 	source.Path, source.Name, source.Ablate = file, filepath.ToSlash(shown), ablate

@@ -24,6 +24,7 @@ type rule struct {
 	op       string // one of ops
 	patterns []pattern
 	count    int // how often each is there at least
+	most     int // and at most; 0: any number of times
 }
 
 // pattern is a text, or a regular expression.
@@ -53,7 +54,12 @@ func (r rule) String() string {
 		shown = append(shown, p.String())
 	}
 	text := verb + " " + some(shown, ", ")
-	if r.count > 1 {
+	switch {
+	case r.most > 0 && r.most == r.count:
+		text += ", " + times(r.count)
+	case r.most > 0:
+		text += fmt.Sprintf(", %d to %d times", r.count, r.most)
+	case r.count > 1:
 		text += fmt.Sprintf(", at least %d times", r.count)
 	}
 	return text
@@ -77,13 +83,15 @@ func (r rule) judge(s source) (evidence string, holds bool) {
 	}
 	var found []string
 	for _, p := range r.patterns {
-		places := p.find(s.text, r.count)
+		places := p.find(s.text, max(r.count, r.most+1))
 		switch {
 		case len(places) == 0:
 			return fmt.Sprintf("%s is not found in %s, %s", p, s, s.begins()), false
 		case len(places) < r.count:
 			return fmt.Sprintf("%s is found %s, not %d, first %s", p, times(len(places)), r.count, s.at(places[0])),
 				false
+		case r.most > 0 && len(places) > r.most:
+			return fmt.Sprintf("%s is found more than %s, then %s", p, times(r.most), s.at(places[r.most])), false
 		}
 		found = append(found, fmt.Sprintf("%s is %s", p, s.at(places[0])))
 	}

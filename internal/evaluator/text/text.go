@@ -105,6 +105,7 @@ type checkKeys struct {
 	NotMatches  []string `yaml:"not_matches" min:"1" doc:"Go regular expressions, none of which is found."`
 	Ordered     []string `yaml:"ordered" min:"1" doc:"Texts, each of which is there after the one before."`
 	MinCount    int      `yaml:"min_count" default:"1" min:"1" max:"10000" doc:"How often contains, matches are there."`
+	MaxCount    int      `yaml:"max_count" min:"1" max:"10000" doc:"How often at most; default: any number of times."`
 	File        string   `yaml:"file" min:"1" doc:"File in the workspace; default: the agent's last message."`
 }
 
@@ -150,9 +151,12 @@ func (k checkKeys) compile(item *doc.Node) check {
 		item.Errorf("", "exactly one of `contains`, `not_contains`, `matches`, `not_matches` and `ordered` is required")
 		return c
 	}
-	c.rule = rule{op: given[0], count: k.MinCount}
+	c.rule = rule{op: given[0], count: k.MinCount, most: k.MaxCount}
+	if k.MaxCount > 0 && k.MaxCount < k.MinCount {
+		item.Errorf("max_count", "is less than the %d of min_count", k.MinCount)
+	}
 	if c.rule.op != "contains" && c.rule.op != "matches" {
-		expect.Meaningless(item, "with `"+c.rule.op+"`", "min_count")
+		expect.Meaningless(item, "with `"+c.rule.op+"`", "min_count", "max_count")
 	}
 	for _, p := range item.Get(c.rule.op).Items() {
 		c.rule.patterns = append(c.rule.patterns, compilePattern(p, strings.HasSuffix(c.rule.op, "matches")))

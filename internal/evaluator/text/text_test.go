@@ -78,6 +78,11 @@ func TestChecks(t *testing.T) {
 			"only once", `contains: [Done], min_count: 2`, said, false,
 			`"Done" is found once, not 2, first on line 1 of the last message: "Done."`,
 		},
+		{"as often as said", `contains: ["42"], min_count: 2, max_count: 2`, said, true, `"42" is ` + second},
+		{
+			"too often", `matches: ['\d+'], max_count: 2`, said, false,
+			`"\\d+" is found more than 2 times, then on line 3 of the last message: "Total: 42"`,
+		},
 		{
 			"texts that would overlap", "contains: [aa], min_count: 2", "aaa", false,
 			`"aa" is found once, not 2, first on line 1 of the last message: "aaa"`,

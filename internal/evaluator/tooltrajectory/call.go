@@ -10,6 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/toolname"
 )
@@ -44,9 +45,9 @@ func (d *decoder) call(s *step, item *doc.Node, overrides map[string]override) t
 	oneOf(item, "tool", "kind", "does", "any")
 	var c trajectory.Call
 	if item.Get("any") == nil {
-		c = d.alternative(alternative{s.Tool, s.Kind, s.Does, s.Args}, item, overrides)
+		c = d.alternative(alternative{s.Tool, s.Kind, s.Does, s.Args, s.ArgsMatch}, item, overrides)
 	} else {
-		expect.Meaningless(item, "beside `any`: each alternative has its own", "args")
+		expect.Meaningless(item, "beside `any`: each alternative has its own", "args", "args_match")
 		alternatives := make([]trajectory.Call, len(s.Any))
 		for i, a := range s.Any {
 			n := item.Get("any").Items()[i]
@@ -127,6 +128,7 @@ func (d *decoder) alternative(a alternative, item *doc.Node, overrides map[strin
 	case a.Does != "":
 		c = trajectory.Does(a.Does)
 	}
+	c = argsMatch(c, a.ArgsMatch, item)
 	if d.keys.Profiles == "none" {
 		c = c.Profile(nil)
 	}
@@ -161,6 +163,22 @@ func (d *decoder) alternative(a alternative, item *doc.Node, overrides map[strin
 		item.Errorf("args", "%v", err)
 	}
 	return c
+}
+
+// argsMatch returns the call in whose arguments, as JSON on one line with sorted keys, the regular expression is found.
+func argsMatch(c trajectory.Call, expression string, item *doc.Node) trajectory.Call {
+	if expression == "" {
+		return c
+	}
+	re, err := expect.CompilePattern(expression)
+	if err != nil {
+		item.Errorf("args_match", "%v", err)
+		return c
+	}
+	return c.Where("args_match "+expression, func(call trajectory.ToolCall) bool {
+		text, err := jsonvalue.Marshal(call.Args)
+		return err == nil && call.Args != nil && re.Match(text)
+	})
 }
 
 // argMode returns the argument mode with that name. If there is none, it reports an error that begins with must.
@@ -260,7 +278,7 @@ func (d *decoder) alternatives() []alternative {
 	var all []alternative
 	for _, s := range d.keys.Expected {
 		if all = append(all, s.Any...); s.Any == nil {
-			all = append(all, alternative{s.Tool, s.Kind, s.Does, s.Args})
+			all = append(all, alternative{s.Tool, s.Kind, s.Does, s.Args, s.ArgsMatch})
 		}
 	}
 	return all

@@ -83,6 +83,7 @@ type step struct {
 	By   string        `yaml:"by" enum:"main,subagent" doc:"Who makes the call."`
 
 	Args        *doc.Node `yaml:"args" doc:"A value or a matcher for each argument; or a mode."`
+	ArgsMatch   string    `yaml:"args_match" min:"1" doc:"Go regular expression found in the arguments as JSON."`
 	Together    bool      `yaml:"together" doc:"In mode strict: the call is made together with the one before."`
 	MaxDuration int       `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the call may take."`
 }
@@ -93,6 +94,8 @@ type alternative struct {
 	Kind string    `yaml:"kind" enum:"read,edit,delete,move,search,execute,think,fetch,switch_mode,other"`
 	Does string    `yaml:"does" enum:"read,search,edit,delete,move,fetch,execute"`
 	Args *doc.Node `yaml:"args"`
+
+	ArgsMatch string `yaml:"args_match" min:"1"`
 }
 
 // Kind returns the kind of evaluator.

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/suite"
+)
+
+// convertOptions are the flags of `sdd-eval convert`.
+type convertOptions struct {
+	from, out, agent, preset, judge, ignore string
+	check, scaffold, partial, force         bool
+}
+
+func convertCommand() command {
+	var names, whats []string
+	for _, f := range suite.Formats() {
+		names, whats = append(names, f.Name), append(whats, f.Name+", "+f.What)
+	}
+	return command{
+		name: "convert",
+		usage: "--from " + strings.Join(names, "|") + " DIR (--check | --out DIR [--force] [--partial])\n" +
+			"               [--agent KIND] [--preset NAME] [--judge-model MODEL] [--scaffold] [--ignore KEY,...]",
+		short: "make playbooks of evals that were written for another tool",
+		long: `Reads the evals in DIR and writes them as playbooks. What a playbook cannot say is an error of its
+case that names file and line, and then nothing is written; --partial writes the other cases. --check
+only says what would be written. Nothing is run and nobody is asked. docs/import.md says what becomes
+what.`,
+		examples: `sdd-eval convert --from plugin-evals --check plugins/pdf
+sdd-eval convert --from plugin-evals plugins/pdf --out evals/pdf --judge-model gpt-4.1`,
+		codes: `0  everything maps
+2  the command line is wrong, DIR has no such evals, or a file is in the way
+3  some cases do not map, or the tool itself failed`,
+		args: arguments{min: 1, max: 1, what: "DIR", kind: kindDir},
+		define: func(a *App, f *flags) action {
+			o := convertOptions{agent: "claude-cli"}
+			f.choice(&o.from, "from", "The `FORMAT`: "+strings.Join(whats, "; ")+".", names...)
+			f.BoolVar(&o.check, "check", false, "Say what maps, and what does not; write nothing.")
+			f.text(&o.out, "out", kindDir, "The `DIR` of the playbooks, unless they are only checked.")
+			f.choice(&o.agent, "agent", "The `KIND` of the agents.", agent.Kinds()...)
+			f.text(&o.preset, "preset", kindText, "The account preset of the agents, a `NAME`. Default: "+agent.Login+
+				" for kinds that have one.")
+			f.text(&o.judge, "judge-model", kindText, "The `MODEL` that decides what a model is to decide.")
+			f.BoolVar(&o.scaffold, "scaffold", false,
+				"Take over the author's scripts that prepare workspaces: read them first. They run confined.")
+			f.list(&o.ignore, "ignore", "Leave out these settings of sessions, `KEY,...`: "+
+				strings.Join(suite.Ignorable(), ", ")+".", suite.Ignorable()...)
+			f.BoolVar(&o.partial, "partial", false, "Write the cases that map, although others do not.")
+			f.BoolVar(&o.force, "force", false, "Replace files that this command did not write.")
+			f.require("from")
+			return func(_ context.Context, args []string) error { return a.convert(o, args[0]) }
+		},
+	}
+}
+
+func (a *App) convert(o convertOptions, dir string) error {
+	if o.check == (o.out != "") {
+		return usageError("convert: say either --check or --out DIR").hint("sdd-eval convert --help")
+	}
+	options := suite.Options{
+		Out: a.path(o.out), Agent: o.agent, Preset: o.preset, JudgeModel: o.judge, Scripts: o.scaffold,
+	}
+	if o.ignore != "" {
+		options.Ignore = strings.Split(o.ignore, ",")
+	}
+	if p, ok := agent.Lookup(o.agent); ok && o.preset == "" && p.NeedsPreset {
+		options.Preset = agent.Login
+	}
+	formats := suite.Formats()
+	format := formats[slices.IndexFunc(formats, func(f suite.Format) bool { return f.Name == o.from })]
+	s, err := format.Convert(a.path(dir), options)
+	if err != nil {
+		return usageError("convert: %w", err).hint("sdd-eval convert --help")
+	}
+	for _, p := range slices.Clone(s.Playbooks) {
+		// What is written is checked as the file that it becomes: positions in it would say nothing.
+		if _, err := plan.Parse(filepath.Join(options.Out, p.File), p.Text, kinds.All()); err != nil {
+			what := err.Error()
+			if problems, ok := errors.AsType[doc.Problems](err); ok {
+				what = problems[0].Path + ": " + problems[0].Reason
+			}
+			s.Add(p, what)
+		}
+	}
+	a.showSuite(s)
+	if len(s.Problems) > 0 && !o.partial {
+		return &exitError{
+			code: exitHarness, err: fmt.Errorf("convert: %s", doNotMap(s)),
+			next: "mend what is named, or write the other cases with --partial",
+		}
+	}
+	if o.check {
+		return nil
+	}
+	if err := a.writePlaybooks(options.Out, s.Playbooks, o.force); err != nil {
+		return err
+	}
+	if len(s.Problems) > 0 {
+		return &exitError{code: exitHarness, err: fmt.Errorf("convert: the playbooks are incomplete: %s", doNotMap(s))}
+	}
+	return nil
+}
+
+func doNotMap(s *suite.Suite) string {
+	bad := 0
+	for _, c := range s.Cases {
+		if !c.Mapped {
+			bad++
+		}
+	}
+	return fmt.Sprintf("%d of %s not mapped", bad, count(len(s.Cases), "case"))
+}
+
+// showSuite prints what maps and what does not.
+func (a *App) showSuite(s *suite.Suite) {
+	var out strings.Builder
+	cases, mapped, graders := 0, make(map[string]int), make(map[string]int)
+	for _, c := range s.Cases {
+		for kind, n := range c.Graders {
+			graders[kind] += n
+			if c.Mapped {
+				mapped[kind] += n
+			}
+		}
+		if c.Mapped {
+			cases++
+		}
+	}
+	fmt.Fprintf(&out, "%s: %d of %s map\n", s.Name, cases, count(len(s.Cases), "case"))
+	for _, kind := range slices.Sorted(maps.Keys(graders)) {
+		fmt.Fprintf(&out, "  %s: %d of %s\n", kind, mapped[kind], count(graders[kind], "grader"))
+	}
+	for _, p := range s.Playbooks {
+		fmt.Fprintf(&out, "  %s: %s\n", p.File, strings.Join(p.Cases, ", "))
+	}
+	tell := func(p suite.Problem) {
+		fmt.Fprintf(&out, "%s:%d: ", a.shownFile(p.At.File), max(p.At.Line, 1))
+		for _, text := range []string{p.Case, p.Key} {
+			if text != "" {
+				fmt.Fprintf(&out, "%s: ", text)
+			}
+		}
+		fmt.Fprintln(&out, p.What)
+	}
+	for _, p := range s.Problems {
+		tell(p)
+	}
+	for _, p := range s.Notes {
+		out.WriteString("note: ")
+		tell(p)
+	}
+	fmt.Fprint(a.Stdout, a.secrets.String(out.String()))
+}
+
+// writePlaybooks writes all files or, if one is in the way, none.
+func (a *App) writePlaybooks(dir string, files []suite.Playbook, force bool) error {
+	tree := disk.Tree(dir)
+	for _, p := range files {
+		file := filepath.Join(dir, p.File)
+		there, err := tree.ReadRegular(file, doc.MaxSize)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return usageError("convert: %w", err)
+		case !force && !bytes.HasPrefix(there, []byte("# "+suite.Head)):
+			return usageError("convert: %s is there, and this command did not write it", a.shown(file)).
+				hint("name another directory with --out, or say --force")
+		}
+	}
+	if err := tree.MkdirAll(dir); err != nil {
+		return err
+	}
+	for _, p := range files {
+		file := filepath.Join(dir, p.File)
+		if err := tree.Replace(file, a.secrets.Bytes(p.Text), 0o666); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Stderr, "wrote "+a.shown(file))
+	}
+	return nil
+}
+
+// elsewhere returns an error if a path is not of a playbook but of evals that are in another format.
+func (a *App) elsewhere(file string) error {
+	f, dir, ok := suite.Recognise(a.path(file))
+	if !ok {
+		return nil
+	}
+	next := commandLine("convert", "--from", f.Name, a.shown(dir), "--out", "evals/"+filepath.Base(dir))
+	return usageError("%w", fault.Advise(
+		fmt.Errorf("%s is no playbook but part of evals in the format %s: convert them", file, f.Name), next))
+}

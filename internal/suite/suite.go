@@ -1,0 +1,119 @@
+// Package suite reads evals that were written for other tools, and writes them as playbooks. It runs nothing. What a
+// playbook cannot say is a [Problem] with its place; nothing is passed over.
+//
+// A new format is a row of the table in this file, with its reader in a file of its own.
+package suite
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// Format is a format of evals.
+type Format struct {
+	Name string
+	// What describes the directory that is read.
+	What string
+	// of returns the directory to convert of which a path, absolute, is a part; empty: it is none. It only looks at
+	// names.
+	of   func(path string) string
+	read func(dir string, o Options) (*Suite, error)
+}
+
+// Formats returns all formats.
+func Formats() []Format {
+	return []Format{{
+		Name: "plugin-evals", What: "a plugin of Claude Code, with the directory evals",
+		of: pluginOf, read: readPluginEvals,
+	}}
+}
+
+// Recognise returns the format of evals of which a path, absolute, is a part, and the directory to convert.
+func Recognise(path string) (f Format, dir string, ok bool) {
+	for _, f := range Formats() {
+		if dir := f.of(path); dir != "" {
+			return f, dir, true
+		}
+	}
+	return Format{}, "", false
+}
+
+// Options say how playbooks are written.
+type Options struct {
+	// Out is the directory of the playbooks, absolute: their paths are relative to it.
+	Out string
+	// Agent and Preset are those of the variants.
+	Agent, Preset string
+	// JudgeModel is the model that is asked whatever a model is to decide; empty: there is none.
+	JudgeModel string
+	// Scripts: scripts that prepare workspaces are taken over, as steps that run confined.
+	Scripts bool
+	// Ignore are settings of sessions that need not be honoured, among those of [Ignorable].
+	Ignore []string
+}
+
+// Suite is what was read.
+type Suite struct {
+	// Name is that of the plugin.
+	Name string
+	// Playbooks hold the cases without problems.
+	Playbooks []Playbook
+	Cases     []Case
+	Problems  []Problem
+	// Notes say what is left out and changes no verdict.
+	Notes []Problem
+}
+
+// Case is a case of the suite.
+type Case struct {
+	Name, ID string
+	At       doc.Position
+	// Graders counts what decides, by its type.
+	Graders map[string]int
+	// Mapped: a playbook has it.
+	Mapped bool
+}
+
+// Playbook is a file to write.
+type Playbook struct {
+	File  string // its name in Options.Out
+	Cases []string
+	Text  []byte
+}
+
+// Problem is what does not map, or cannot be read.
+type Problem struct {
+	At   doc.Position
+	Case string // empty: it is about the suite
+	Key  string // what does not map, such as execution.max_turns
+	What string
+}
+
+// Convert reads the evals in a directory, absolute, and writes them as playbooks. The error means that there are none,
+// or that nothing could be read.
+func (f Format) Convert(dir string, o Options) (*Suite, error) {
+	s, err := f.read(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	order := func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.At.File, b.At.File), cmp.Compare(a.At.Line, b.At.Line),
+			cmp.Compare(a.At.Column, b.At.Column))
+	}
+	slices.SortStableFunc(s.Problems, order)
+	slices.SortStableFunc(s.Notes, order)
+	return s, nil
+}
+
+// Add adds a problem of cases, which then are not mapped: it is about a playbook that was written.
+func (s *Suite) Add(p Playbook, what string) {
+	for i, c := range s.Cases {
+		if slices.Contains(p.Cases, c.ID) {
+			s.Cases[i].Mapped = false
+			s.Problems = append(s.Problems, Problem{At: c.At, Case: c.Name, What: what})
+		}
+	}
+	s.Playbooks = slices.DeleteFunc(s.Playbooks, func(q Playbook) bool { return q.File == p.File })
+}

@@ -1,0 +1,207 @@
+package suite_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/suite"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
+)
+
+// unpack writes an archive to a directory, and returns the plugin in it.
+func unpack(t testing.TB, archive *txtar.Archive) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, txtar.Write(archive, dir))
+	return filepath.Join(dir, "shop")
+}
+
+// options are those with which everything that can be is honoured.
+func options(dir string) suite.Options {
+	return suite.Options{
+		Out: filepath.Join(filepath.Dir(dir), "out"), Agent: "claude-cli", Preset: "production", JudgeModel: "gpt-4.1",
+		Scripts: true,
+	}
+}
+
+// shown returns all of what was read. Each playbook must be one.
+func shown(t testing.TB, dir string, s *suite.Suite, o suite.Options) string {
+	t.Helper()
+	var out strings.Builder
+	for _, c := range s.Cases {
+		fmt.Fprintf(&out, "case %s %q mapped=%t", c.ID, c.Name, c.Mapped)
+		for _, kind := range slices.Sorted(maps.Keys(c.Graders)) {
+			fmt.Fprintf(&out, " %s=%d", kind, c.Graders[kind])
+		}
+		out.WriteByte('\n')
+	}
+	tell := func(kind string, all []suite.Problem) {
+		for _, p := range all {
+			rel, err := filepath.Rel(dir, p.At.File)
+			require.NoError(t, err)
+			fmt.Fprintf(&out, "%s %s:%d:%d: %s: %s: %s\n", kind, filepath.ToSlash(rel), p.At.Line, p.At.Column, p.Case,
+				p.Key, strings.ReplaceAll(p.What, dir, "DIR"))
+		}
+	}
+	tell("problem", s.Problems)
+	tell("note", s.Notes)
+	for _, p := range s.Playbooks {
+		_, err := plan.Parse(filepath.Join(o.Out, p.File), p.Text, kinds.All())
+		require.NoError(t, err, string(p.Text))
+		fmt.Fprintf(&out, "\n-- %s: %s --\n%s", p.File, strings.Join(p.Cases, " "), p.Text)
+	}
+	return out.String()
+}
+
+func TestPluginEvals(t *testing.T) {
+	for _, test := range []struct {
+		name, archive string
+		change        func(o *suite.Options)
+	}{
+		{"graders", "graders", func(*suite.Options) {}},
+		{"problems", "problems", func(*suite.Options) {}},
+		{"cautious", "graders", func(o *suite.Options) { o.Scripts, o.JudgeModel = false, "" }},
+		{"acp", "graders", func(o *suite.Options) { o.Agent = "claude-code-acp" }},
+		{"other-agent", "graders", func(o *suite.Options) { o.Agent = "codex-acp" }},
+		{"ignoring", "graders", func(o *suite.Options) { o.Agent, o.Ignore = "codex-acp", suite.Ignorable() }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			archive, err := txtar.ParseFile("testdata/" + test.archive + ".txtar")
+			require.NoError(t, err)
+			dir := unpack(t, archive)
+			o := options(dir)
+			test.change(&o)
+			s, err := suite.Formats()[0].Convert(dir, o)
+			require.NoError(t, err)
+			golden.Equal(t, "testdata/"+test.name+".golden", shown(t, dir, s, o))
+		})
+	}
+}
+
+func TestNoEvals(t *testing.T) {
+	for name, test := range map[string]struct{ archive, want string }{
+		"nothing": {"-- shop/README.md --\n", "has no directory evals with evals"},
+		"no case": {
+			"-- shop/evals/README.md --\n", "has no cases: a case is a directory with a prompt.md or a case.yaml",
+		},
+		"escape": {
+			"-- shop/.claude-plugin/plugin.json --\n{\"experimental\": {\"evals\": \"../x\"}}\n",
+			"must be a directory below the plugin",
+		},
+		"manifest": {"-- shop/.claude-plugin/plugin.json --\n{\n", "plugin.json:"},
+		"a file":   {"-- shop/evals --\n", "has no directory evals with evals"},
+		"too deep": {
+			"-- shop/evals/" + strings.Repeat("d/", 40) + "prompt.md --\nx\n",
+			"directories are more than 32 levels deep",
+		},
+		"no plugin": {"-- other --\n", "no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := unpack(t, txtar.Parse([]byte(test.archive)))
+			_, err := suite.Formats()[0].Convert(dir, options(dir))
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// Links out of the plugin, and files that are too large, are problems of their case.
+func TestHostile(t *testing.T) {
+	dir := unpack(t, txtar.Parse([]byte(`
+-- secret/notes.md --
+secret
+-- secret/graders/g.md --
+---
+type: regex
+---
+x
+-- shop/evals/a/case.yaml --
+schema_version: "1.0"
+name: a
+context: {add_dirs: [inputs], scaffold_script: /etc/passwd}
+execution: {prompt: Go.}
+-- shop/evals/b/graders/g.md --
+---
+type: regex
+---
+x
+`)))
+	up := filepath.Join(dir, "..", "secret")
+	for link, target := range map[string]string{
+		"evals/a/inputs": up, "evals/a/graders": filepath.Join(up, "graders"),
+		"evals/b/prompt.md": filepath.Join(up, "notes.md"), "evals/linked": up,
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, filepath.FromSlash(link))))
+	}
+	large := "---\ntype: regex\n---\n" + strings.Repeat("x", 1<<20)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/b/graders/large.md"), []byte(large), 0o600))
+	o := options(dir)
+	s, err := suite.Formats()[0].Convert(dir, o)
+	require.NoError(t, err)
+	assert.Empty(t, s.Playbooks)
+	all := shown(t, dir, s, o)
+	for _, want := range []string{
+		"evals/a/graders is no directory", `"inputs":`, `"/etc/passwd" leads out of the plugin`,
+		"evals/b/prompt.md:1:1: b:",
+		"evals/b/graders/large.md:1:1: b:",
+	} {
+		assert.Contains(t, all, want)
+	}
+	assert.NotContains(t, all, "secret\n")
+}
+
+func TestRecognise(t *testing.T) {
+	dir := unpack(t, txtar.Parse([]byte("-- shop/evals/x/y/case.yaml --\na: b\n-- shop/evals/z/prompt.md --\nx\n"+
+		"-- shop/play.yaml --\n-- other/prompt.md --\nx\n-- other/evals/a.yaml --\n")))
+	for file, want := range map[string]string{
+		".": ".", "evals": ".", "evals/x/y": ".", "evals/x/y/case.yaml": ".", "evals/z/prompt.md": ".",
+		"play.yaml": "", "evals/x": "", "../other": "", "../other/evals": "", "gone": "", "../other/prompt.md": "",
+	} {
+		_, found, ok := suite.Recognise(filepath.Join(dir, filepath.FromSlash(file)))
+		assert.Equal(t, want != "", ok, file)
+		if want != "" {
+			assert.Equal(t, dir, found, file)
+		}
+	}
+}
+
+// FuzzPluginEvals checks that whatever a case says is either a problem of it or in a playbook that can be read.
+func FuzzPluginEvals(f *testing.F) {
+	f.Add("---\nruns: 2\n---\nGo.", "---\ntype: regex\nflags: im\n---\n^a.b$", "")
+	f.Add("Go ${{ x }} {{y}}", "---\ntype: llm\n---\nIs \"good\": yes # {{z}}", "name: a\nschema_version: '1.0'\n")
+	f.Add("", "---\ntype: tool_order\nbefore: Read\nafter: {tool: Bash, input_match: 'a|b'}\n---\n",
+		"execution: {env: {A: b}}")
+	f.Add("x", "---\ntype: file_exists\npath: ../x\n---", "graders: [{type: tool_used, name: n, tool: 'a b', max: 2}]")
+	f.Fuzz(func(t *testing.T, prompt, grader, caseYAML string) {
+		dir := filepath.Join(t.TempDir(), "shop")
+		files := map[string]string{"prompt.md": prompt, "graders/g.md": grader}
+		if caseYAML != "" {
+			files["case.yaml"] = caseYAML
+		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "evals/c/graders"), 0o700))
+		for name, text := range files {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/c", name), []byte(text), 0o600))
+		}
+		o := options(dir)
+		s, err := suite.Formats()[0].Convert(dir, o)
+		require.NoError(t, err)
+		require.Len(t, s.Cases, 1)
+		require.Equal(t, s.Cases[0].Mapped, len(s.Problems) == 0)
+		for _, p := range s.Playbooks {
+			if _, err := plan.Parse(filepath.Join(o.Out, p.File), p.Text, kinds.All()); err != nil {
+				s.Add(p, err.Error())
+			}
+		}
+		require.Equal(t, len(s.Problems) == 0, len(s.Playbooks) == 1)
+	})
+}
