@@ -79,6 +79,43 @@ func recordedAgent(s *skill.Suite) (playbook.Agent, bool) {
 	return playbook.Agent{}, false
 }
 
+// recordedProgram returns a program that only the recordings name, of the agent or of its judge; empty: there is none.
+func (r *skillRun) recordedProgram() string {
+	given := len(r.options.front.command) > 0
+	if r.agent.Command != "" && !given {
+		return commandWords(r.agent)
+	}
+	if words := commandWords(r.judge); r.judge.Command != "" && words != commandWords(r.agent) {
+		return words
+	}
+	return ""
+}
+
+// refuseRecorded returns an error for sessions with such a program: the repository would choose what runs under the
+// user's account.
+func (a *App) refuseRecorded(r *skillRun) error {
+	program := r.recordedProgram()
+	if program == "" || r.sessions() == 0 {
+		return nil
+	}
+	front := *r.options.front
+	front.agent, front.command = r.agent.Kind, nil
+	for word := range strings.FieldsSeq(program) {
+		if file := filepath.Join(r.suite.File(skill.Generated), filepath.FromSlash(word)); exists(file) {
+			if word = a.shownFile(file); !strings.Contains(word, "/") {
+				word = "./" + word
+			}
+		}
+		front.command = append(front.command, word)
+	}
+	return usageError("skill: only the recordings say to start %s, as seen from %s: what runs under your account is "+
+		"yours to name", program, skill.Generated).hint("if you know that program: " + front.line("--case", front.cases))
+}
+
+func commandWords(a playbook.Agent) string {
+	return strings.Join(append([]string{a.Command}, a.Args...), " ")
+}
+
 // skillJudge returns the agent that judges: the one that is named, else the one that has judged the recordings, so that
 // what it said is found; without a kind it is the agent itself.
 func (a *App) skillJudge(o skillOptions, s *skill.Suite, starts bool) (judge playbook.Agent, err error) {

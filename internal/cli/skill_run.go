@@ -91,13 +91,17 @@ func (a *App) runSkills(ctx context.Context, o skillOptions, suites []*skill.Sui
 			fmt.Fprintln(a.Stderr)
 		}
 		a.announce(r)
+		if err := a.refuseRecorded(r); err != nil {
+			return err
+		}
 	}
 	agreed, err := a.consent(ctx, o, runs)
 	if err != nil {
 		return err
 	}
 	for _, r := range runs {
-		if asked, _ := engine.ParseSwitch(a.Getenv("EVAL_LLM_JUDGE")); !agreed && !asked {
+		asked, _ := engine.ParseSwitch(a.Getenv("EVAL_LLM_JUDGE"))
+		if !agreed && !asked || r.recordedProgram() != "" {
 			r.cfg.LLMJudge = false // what models said is replayed all the same
 		}
 	}
@@ -271,6 +275,10 @@ func (a *App) previewSkill(ctx context.Context, r *skillRun) (err error) {
 		r.options.mode = "" // that of the run
 		if r.before, err = a.former(root, r.options, r.options.resume); err != nil {
 			return err
+		}
+		if was := r.before.options; a.path(was.playbook) != a.path(r.options.playbook) {
+			return usageError("skill: the run %s is of %s, and not of the evals of %s", was.resume,
+				a.shownFile(a.path(was.playbook)), r.suite.Name).hint("sdd-eval list")
 		}
 		front := r.options.front
 		r.options = r.before.options

@@ -391,7 +391,11 @@ func (r *Runner) CassettePath(u plan.Unit) string {
 // stem is the playbook's path without extension, by which cassettes are found; what is of a test in Go keeps that. A
 // playbook outside the root has its name alone, and so has one that was written for a skill.
 func (r *Runner) stem() string {
-	stem := strings.TrimPrefix(r.pb.File, skill.Generated+"/")
+	if file, ok := strings.CutPrefix(r.pb.File, skill.Generated+"/"); ok {
+		name, _, _ := strings.Cut(file, ".") // behind which may stand where its evals are
+		return name
+	}
+	stem := r.pb.File
 	if ext := filepath.Ext(stem); ext != cassette.GoExt {
 		stem = strings.TrimSuffix(stem, ext)
 	}

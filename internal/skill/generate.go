@@ -96,11 +96,15 @@ func (s *Suite) makeDir(o *Options) error {
 	return project.MakeIgnored(disk.Tree(s.Root), o.Dir)
 }
 
-// write writes a playbook and returns its path.
+// write writes a playbook and returns its path. Skills of one name have each their own; what stands before the first
+// dot is the name by which recordings are found.
 func (s *Suite) write(dir, name string, text []byte) (string, error) {
 	if len(text) > doc.MaxSize {
 		return "", fmt.Errorf("its playbook would have %d bytes, more than the %d that a playbook may have", len(text),
 			doc.MaxSize)
+	}
+	if at := s.EvalsDir(); at != evalsDir {
+		name += "." + digest(at)
 	}
 	file := filepath.Join(dir, name+".yaml")
 	return file, disk.Tree(s.Root).Replace(file, text, 0o644)
