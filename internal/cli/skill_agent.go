@@ -109,7 +109,8 @@ func (a *App) refuseRecorded(r *skillRun) error {
 		front.command = append(front.command, word)
 	}
 	return usageError("skill: only the recordings say to start %s, as seen from %s: what runs under your account is "+
-		"yours to name", program, skill.Generated).hint("if you know that program: " + front.line("--case", front.cases))
+		"yours to name", program, skill.Generated).
+		hint("if you know that program: " + front.line("--case", front.cases))
 }
 
 func commandWords(a playbook.Agent) string {
