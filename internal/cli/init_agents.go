@@ -58,9 +58,10 @@ func (a *App) comparing(named, configDir string) (string, error) {
 func (a *App) startable(chosen playbook.Agent, configDir string) error {
 	p, _ := agent.Lookup(chosen.Kind)
 	switch {
+	case chosen.Command != "": // which only a run can look for, from where its playbook is
 	case p.Command == "":
 		return fault.Advise(fmt.Errorf("it is not known which program to start for agents of kind %s", p.Kind),
-			"leave it out, then name it and its command in the playbook")
+			"name its program, in the playbook or behind --")
 	case p.Kind != agent.Fake:
 		if _, err := environ.LookPath(p.Command, a.Getenv("PATH")); err != nil {
 			return fault.Advise(err, p.Install(p.Command))

@@ -71,7 +71,7 @@ sdd-eval skill plugins/pdf --check --json`,
      or --check warns that a verdict would mean nothing
 2    the command line is wrong, there are no evals, several skills and no --all, or nobody agreed
 3    something ended in an error, is stale, or cannot be run or judged; or the tool itself failed
-4    the difference to the baseline is inconclusive where the gate wants more
+4    the difference to the baseline is inconclusive, and checks were lost or the gate wants more
 130  interrupted; continue with --resume`,
 		args: arguments{max: -1, what: "DIR", kind: kindDir},
 		define: func(a *App, f *flags) action {

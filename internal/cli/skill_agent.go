@@ -94,11 +94,15 @@ func (r *skillRun) recordedProgram() string {
 // refuseRecorded returns an error for sessions with such a program: the repository would choose what runs under the
 // user's account.
 func (a *App) refuseRecorded(r *skillRun) error {
+	front := *r.options.front
+	if r.sessions() > 0 && r.judge.Preset == agent.APIKey && front.judge == "" && !front.useAPIKey {
+		return usageError("skill: only the recordings say to judge under the API key of your environment").
+			hint("give --use-api-key, or choose who judges with --judge")
+	}
 	program := r.recordedProgram()
 	if program == "" || r.sessions() == 0 {
 		return nil
 	}
-	front := *r.options.front
 	front.agent, front.command = r.agent.Kind, nil
 	for word := range strings.FieldsSeq(program) {
 		if file := filepath.Join(r.suite.File(skill.Generated), filepath.FromSlash(word)); exists(file) {

@@ -73,12 +73,31 @@ func (a *App) gateSkill(r *skillRun, done engine.Finished) error {
 		code, text = exitFailed, count(len(drift.Changes), "check")+" did not come out as in the baseline"
 	case failing > 0:
 		code, text = exitFailed, count(failing, "case")+" that the baseline does not know did not pass"
+	case len(drift.Gone) > 0:
+		code, text = exitFailed, count(len(drift.Gone), "case")+" of the baseline did not run"
 	case code != 0:
 		text = "the gate " + string(gate) + " is not passed"
+	case unclear(compared):
+		code, text = exitOpen, "checks pass less often than in the baseline, and whether that is chance is not known"
 	default:
 		return nil
 	}
 	return &exitError{code: code, err: errors.New(text), next: "if it is right so: " + front.line("--bless")}
+}
+
+// unclear reports whether checks are lost with a skill of which nobody knows whether it does worse.
+func unclear(compared []*compare.Comparison) bool {
+	return slices.ContainsFunc(compared, func(c *compare.Comparison) bool {
+		return c.Verdict == compare.Inconclusive && len(lostChecks(c)) > 0
+	})
+}
+
+// lostChecks are the checks that pass less often than in the baseline.
+func lostChecks(c *compare.Comparison) []compare.CheckFlip {
+	if c.Checks == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Checks.Flips), func(f compare.CheckFlip) bool { return f.Head >= f.Base })
 }
 
 // failing counts the cases that failed with the skill and of which the baseline knows nothing.
@@ -127,13 +146,8 @@ func (a *App) tellDrift(file string, was *baseline.Baseline, d baseline.Drift, c
 		for _, why := range c.Why {
 			line("  %s", why)
 		}
-		if c.Checks == nil {
-			continue
-		}
-		lost := slices.Clone(c.Checks.Flips)
-		lost = slices.DeleteFunc(lost, func(f compare.CheckFlip) bool { return f.Head >= f.Base })
-		if len(lost) > 0 {
-			line("checks that pass less often than in the baseline, which decide nothing by themselves:")
+		if lost := lostChecks(c); len(lost) > 0 {
+			line("checks that pass less often than in the baseline:")
 			list(len(lost), func(i int) string { return lost[i].Case + ": " + excerpt.Line(lost[i].Text, 160) })
 		}
 	}

@@ -63,7 +63,6 @@ func FuzzAskedToWait(f *testing.F) {
 func TestPatience(t *testing.T) {
 	type step struct {
 		say   string        // a unit met the limit; empty: one ended otherwise
-		after time.Duration // before that
 		wait  time.Duration // how long the next one waits
 		ended bool          // it does not
 	}

@@ -172,13 +172,13 @@ func (s *Suite) Void() []string {
 }
 
 // Concerns reports whether one of some files, by their paths below the root, is of the skill as agents get it, of the
-// evals, or of a case. Recordings are not.
+// evals with their recordings and baseline, or of a case.
 func (s *Suite) Concerns(files []string) bool {
 	return slices.ContainsFunc(files, func(file string) bool {
 		if rel, ok := below(s.Dir, file); ok && s.Dir != "" && !isLeftOut(rel) {
 			return true
 		}
-		if rel, ok := below(s.EvalsDir(), file); ok && !strings.HasPrefix(rel, ownDir+"/") {
+		if _, ok := below(s.EvalsDir(), file); ok {
 			return true
 		}
 		return slices.ContainsFunc(s.Cases, func(c Case) bool {
