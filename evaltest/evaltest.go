@@ -98,7 +98,7 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 	}
 }
 
-// Option changes how [Describe] works: [Check], [Override] or [Dirs].
+// Option changes how [Describe] and [Skill] work: [Check], [Override] or [Dirs].
 type Option interface{ apply(*settings) }
 
 type settings struct {
@@ -176,8 +176,9 @@ const maxGrace = 20 * time.Second
 // harness is what [Describe], [Suite] and [RunAgent] run by: what the environment and the options say.
 type harness struct {
 	settings
-	dir  string // the test's working directory
-	root string // the module's root
+	dir    string // the test's working directory
+	module string // the module's root
+	root   string // of the project that is run: the module's, or that of a skill's repository
 	// environment is what the EVALTEST_ variables say of a run.
 	environment engine.Config
 	// runDir is the project below which runs are kept, absolute; empty: they are not.
@@ -227,9 +228,10 @@ func newHarness(opts ...Option) (*harness, error) {
 		}
 		h.runDir = dir
 	}
-	if h.root, err = project.ModuleRoot(h.dir); err != nil {
+	if h.module, err = project.ModuleRoot(h.dir); err != nil {
 		return nil, err
 	}
+	h.root = h.module
 	if info, err := os.Stat(h.cassettes()); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("Dirs.Cassettes: %s is a file: name the directory of the cassettes", h.dirs.Cassettes)
 	}

@@ -37,6 +37,12 @@ func ExampleDescribe() {
 	// Output: passed: true
 }
 
+// A skill's own evals become subtests, too: each case with the skill, and without it for comparison.
+func ExampleSkill() {
+	runTest(func(t *testing.T) { evaltest.Skill(t, "../fixtures/skills/release-notes") })
+	// Output: passed: true
+}
+
 // A check is one more evaluator of each unit. It looks at what the agent did and at what it left.
 func ExampleCheck() {
 	says := evaltest.Check("says what it does", func(t *evaltest.T, u evaltest.Unit) {

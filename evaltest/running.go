@@ -58,7 +58,7 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *plan.Plan, cfg 
 	t.Helper()
 	runner, err := engine.New(plan, cfg)
 	if err == nil && runner.Impure(ctx) {
-		err = project.KeepOutOfCache(h.root)
+		err = project.KeepOutOfCache(h.module)
 	}
 	if err != nil {
 		return nil, withAdvice(err)

@@ -184,7 +184,7 @@ func command(h *harness, mode engine.Mode, name string) string {
 		levels[i] = "^" + regexp.QuoteMeta(l) + "$"
 	}
 	pkg := "."
-	if rel, err := filepath.Rel(h.root, h.dir); err == nil && rel != "." {
+	if rel, err := filepath.Rel(h.module, h.dir); err == nil && rel != "." {
 		pkg = "./" + filepath.ToSlash(rel)
 	}
 	return fmt.Sprintf("EVALTEST_MODE=%s %s", mode, words.Join("go", "test", pkg, "-run", strings.Join(levels, "/")))

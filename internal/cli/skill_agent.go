@@ -9,12 +9,9 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
-	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doctor"
 	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
-	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -25,7 +22,7 @@ var errNoAgent = errors.New("no agent was found here that has a login")
 // skillAgent returns the agent of a skill's sessions: the one that is named, else the one that was recorded, else the
 // one that has a login here. How says which. With starts it is one that can be started.
 func (a *App) skillAgent(o skillOptions, s *skill.Suite, starts bool) (chosen playbook.Agent, how string, err error) {
-	recorded, was := recordedAgent(s)
+	recorded, was := s.RecordedAgent()
 	switch {
 	case o.agent != "":
 		if chosen, err = doctor.Choose(o.agent, o.configDir); err != nil {
@@ -53,30 +50,6 @@ func (a *App) skillAgent(o skillOptions, s *skill.Suite, starts bool) (chosen pl
 		err = a.startable(chosen, o.configDir)
 	}
 	return chosen, how, err
-}
-
-// recordedAgent returns the agent of the recordings of a skill; false: there are none.
-func recordedAgent(s *skill.Suite) (playbook.Agent, bool) {
-	dir := s.File(s.Cassettes())
-	tree := disk.Within(s.Root, dir)
-	var files []string
-	for _, of := range []string{s.Slug(), s.TriggersName()} {
-		some, err := cassette.List(tree, dir, of)
-		if err != nil {
-			return playbook.Agent{}, false
-		}
-		files = append(files, some...)
-	}
-	for _, file := range files {
-		if !strings.HasPrefix(filepath.Base(file), skill.With+".") {
-			continue
-		}
-		if c, err := cassette.Open(tree, file); err == nil {
-			f := c.Header.Fingerprints
-			return playbook.Agent{Kind: f.Kind, Command: f.Command, Args: f.Args, Model: f.Model, Mode: f.Mode}, true
-		}
-	}
-	return playbook.Agent{}, false
 }
 
 // recordedProgram returns a program that only the recordings name, of the agent or of its judge; empty: there is none.
@@ -125,7 +98,7 @@ func commandWords(a playbook.Agent) string {
 // what it said is found; without a kind it is the agent itself.
 func (a *App) skillJudge(o skillOptions, s *skill.Suite, starts bool) (judge playbook.Agent, err error) {
 	if o.judge == "" {
-		return recordedJudge(s), nil
+		return s.RecordedJudge(), nil
 	}
 	key := ""
 	if o.useAPIKey {
@@ -138,25 +111,6 @@ func (a *App) skillJudge(o skillOptions, s *skill.Suite, starts bool) (judge pla
 		return judge, usageError("skill: --judge: %w", err).hint(cmp.Or(fault.Advice(err), "sdd-eval doctor"))
 	}
 	return judge, nil
-}
-
-// recordedJudge returns the agent that judged the recordings of a skill; without a kind: none has.
-func recordedJudge(s *skill.Suite) playbook.Agent {
-	dir := s.File(s.Cassettes())
-	tree := disk.Within(s.Root, dir)
-	files, err := cassette.List(tree, dir, s.Slug())
-	if err != nil {
-		return playbook.Agent{}
-	}
-	for _, file := range files {
-		if asked, ok := judgment.Asked(tree, file); ok {
-			by := asked.Agent
-			return playbook.Agent{
-				Kind: by.Kind, Preset: by.Preset, Command: by.Command, Args: by.Args, Model: asked.Model,
-			}
-		}
-	}
-	return playbook.Agent{}
 }
 
 // agentHere returns the agent whose program and login are on this machine, if it is the only one. Kinds of the same

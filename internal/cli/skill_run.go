@@ -196,7 +196,7 @@ func (a *App) prepareSkill(
 	}
 	r.agent, r.how, err = a.skillAgent(o, s, mode != engine.Replay)
 	if err != nil && mode == engine.Missing && o.mode == "" && o.agent == "" {
-		if was, ok := recordedAgent(s); ok { // then it can be replayed
+		if was, ok := s.RecordedAgent(); ok { // then it can be replayed
 			mode, why = engine.Replay, strings.TrimPrefix(err.Error(), "skill: ")
 			r.agent, r.how = was, "as recorded"
 			r.agent.Preset, err = a.presetOf(was, o.preset, o.configDir, false)

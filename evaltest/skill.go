@@ -1,0 +1,99 @@
+package evaltest
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/skill"
+	"github.com/sdd-eval/sdd-eval/internal/words"
+)
+
+// Skill runs the evals that a skill brings, as `sdd-eval skill` does, from its recordings, with the agent that these
+// have. Dir is the skill's directory, relative to the test's. Each case is a subtest <skill>/<case>, with one for the
+// skill and one without it, as [Describe] makes them; what holds without the skill decides nothing. A check that does
+// not hold with it fails the test.
+//
+// Recordings are below evals/.sdd-eval, and only the command makes them, since it asks first: in the modes record and
+// live the test fails, in others it replays. No evals, no recordings, and a case that cannot be run or judged are
+// errors.
+func Skill(t *testing.T, dir string, opts ...Option) {
+	t.Helper()
+	h, err := newHarness(opts...)
+	if err != nil {
+		door.Of(t).Fatalf("evaltest.Skill: %v", err)
+	}
+	s, err := h.skill(t, dir)
+	if err != nil {
+		door.Of(t).Fatalf("evaltest.Skill: %v", withAdvice(err))
+	}
+	for _, f := range s.Findings {
+		text := fmt.Sprintf("evaltest.Skill: %s: %s", f.Rule, f.What)
+		if f.At.Line > 0 {
+			text = fmt.Sprintf("%s: %s", h.position(f.At.File, f.At.Line), text)
+		}
+		switch {
+		case f.Level == skill.Error:
+			door.Of(t).Errorf("%s\nnext: sdd-eval skill %s --check", text, dir)
+		case f.Level == skill.Warning:
+			door.Of(t).Log(text)
+		}
+	}
+	pb, err := h.generated(t, s, dir)
+	if err != nil {
+		door.Of(t).Fatalf("evaltest.Skill: %s: %v", dir, withAdvice(err))
+	}
+	t.Run(door.Name(pb.Name), func(t *testing.T) {
+		t.Helper()
+		h.describe(t, pb)
+	})
+}
+
+// skill reads the evals in a directory, whose repository the harness then runs.
+func (h *harness) skill(t *testing.T, dir string) (*skill.Suite, error) {
+	places, _, err := skill.Find(filepath.Join(h.dir, dir), false)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(places) == 0:
+		return nil, fmt.Errorf("%s has no evals: there is no evals/evals.json, and no file of triggers in evals", dir)
+	case len(places) > 1:
+		return nil, fmt.Errorf("%s has the evals of %d skills: name the directory of one", dir, len(places))
+	}
+	s, err := skill.Load(t.Context(), places[0])
+	if err != nil {
+		return nil, err
+	}
+	switch h.mode() {
+	case engine.Record, engine.Live:
+		return nil, fault.Advise(errors.New("the skill may be a stranger's, and a test cannot ask before it starts"),
+			fmt.Sprintf("sdd-eval skill %s --mode %s", words.Join(dir), h.mode()))
+	}
+	h.root, h.dirs.Cassettes = s.Root, s.Cassettes()
+	h.environment.Mode, h.environment.Untrusted = engine.Replay, true
+	return s, nil
+}
+
+// generated writes the playbook of a skill's cases, and reads it.
+func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) (*plan.Playbook, error) {
+	who, ok := s.RecordedAgent()
+	if !ok {
+		return nil, fault.Advise(fmt.Errorf("there are no recordings in %s", s.Cassettes()),
+			"record them where an agent has a login: sdd-eval skill "+words.Join(dir))
+	}
+	if p, _ := agent.Lookup(who.Kind); p.NeedsPreset {
+		who.Preset = agent.Login
+	}
+	options := skill.Options{By: "evaltest.Skill", Agent: who, Judge: s.RecordedJudge()}
+	file, err := s.Generate(t.Context(), options, []string{skill.With, skill.Without})
+	if err != nil {
+		return nil, err
+	}
+	return h.load(file)
+}

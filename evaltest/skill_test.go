@@ -1,0 +1,63 @@
+package evaltest_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSkill replays a skill of ours that was recorded by the command: green with all that a reader wants to know, red
+// where a check does not hold or something has changed since.
+func TestSkill(t *testing.T) {
+	m := newModule(t)
+	require.NoError(t, os.CopyFS(m.path("skills"), os.DirFS("../fixtures/skills")))
+	m.write("skills/skills_test.go", `package skills
+
+import (
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+)
+
+func TestHelps(t *testing.T) { evaltest.Skill(t, "release-notes") }
+
+func TestHarms(t *testing.T) { evaltest.Skill(t, "iso-dates") }
+
+func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
+`)
+	out, code := m.goTest(nil, "./skills", "-run", "TestHelps", "-v")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "--- PASS: TestHelps/release-notes/eval-1/with/judge")
+	require.Contains(t, out, "release-notes/eval-1/without: REFERENCE FAIL")
+	require.Regexp(t, `session: \S+release-notes/eval-1/with\.1\.jsonl \(scripted model\)`, out)
+
+	out, code = m.goTest([]string{"EVALTEST_MODE=record"}, "./skills", "-run", "TestHelps")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "next: sdd-eval skill release-notes --mode record")
+
+	out, code = m.goTest([]string{"EVALTEST_MODE=missing"}, "./skills", "-run", "TestHarms")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates/eval-3/with/text")
+	require.NotContains(t, out, "--- FAIL: TestHarms/iso-dates/eval-1")
+
+	out, code = m.goTest(nil, "./skills", "-run", "TestNone")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "has no evals")
+
+	m.replace("skills/release-notes/SKILL.md", "orders", "sales")
+	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "stale")
+	require.Contains(t, out, "--- FAIL: TestHelps/release-notes/eval-1/with")
+
+	m.remove("skills/release-notes/evals/files/changes.txt")
+	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "missing-file")
+
+	require.NoError(t, os.RemoveAll(m.path("skills/release-notes/evals/.sdd-eval")))
+	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "next: record them where an agent has a login: sdd-eval skill release-notes")
+}

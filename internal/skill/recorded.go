@@ -1,0 +1,52 @@
+package skill
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// recordings returns the files that are recorded of the suite's cases and queries, but for those that cannot be listed,
+// and the tree that they are in.
+func (s *Suite) recordings() (tree disk.Tree, files []string) {
+	dir := s.File(s.Cassettes())
+	tree = disk.Within(s.Root, dir)
+	for _, of := range []string{s.Slug(), s.TriggersName()} {
+		some, _ := cassette.List(tree, dir, of)
+		files = append(files, some...)
+	}
+	return tree, files
+}
+
+// RecordedAgent returns the agent of the recordings, without its preset; false: there are none.
+func (s *Suite) RecordedAgent() (playbook.Agent, bool) {
+	tree, files := s.recordings()
+	for _, file := range files {
+		if !strings.HasPrefix(filepath.Base(file), With+".") {
+			continue
+		}
+		if c, err := cassette.Open(tree, file); err == nil {
+			f := c.Header.Fingerprints
+			return playbook.Agent{Kind: f.Kind, Command: f.Command, Args: f.Args, Model: f.Model, Mode: f.Mode}, true
+		}
+	}
+	return playbook.Agent{}, false
+}
+
+// RecordedJudge returns the agent that judged the recordings; without a kind: none has.
+func (s *Suite) RecordedJudge() playbook.Agent {
+	tree, files := s.recordings()
+	for _, file := range files {
+		if asked, ok := judgment.Asked(tree, file); ok {
+			by := asked.Agent
+			return playbook.Agent{
+				Kind: by.Kind, Preset: by.Preset, Command: by.Command, Args: by.Args, Model: asked.Model,
+			}
+		}
+	}
+	return playbook.Agent{}
+}
