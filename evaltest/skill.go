@@ -18,7 +18,8 @@ import (
 // Skill runs the evals that a skill brings, as `sdd-eval skill` does, from its recordings, with the agent that these
 // have. Dir is the skill's directory, relative to the test's. Each case is a subtest <skill>/<case>, with one for the
 // skill and one without it, as [Describe] makes them; what holds without the skill decides nothing. A check that does
-// not hold with it fails the test.
+// not hold with it fails the test, and so does a trigger, <skill>-triggers/<id>, after which the skill fires or is
+// silent against what is expected. Triggers that are not recorded are logged and not asked.
 //
 // Recordings are below evals/.sdd-eval, and only the command makes them, since it asks first: in the modes record and
 // live the test fails, in others it replays. No evals, no recordings, and a case that cannot be run or judged are
@@ -45,14 +46,16 @@ func Skill(t *testing.T, dir string, opts ...Option) {
 			door.Of(t).Log(text)
 		}
 	}
-	pb, err := h.generated(t, s, dir)
+	all, err := h.generated(t, s, dir)
 	if err != nil {
 		door.Of(t).Fatalf("evaltest.Skill: %s: %v", dir, withAdvice(err))
 	}
-	t.Run(door.Name(pb.Name), func(t *testing.T) {
-		t.Helper()
-		h.describe(t, pb)
-	})
+	for _, pb := range all {
+		t.Run(door.Name(pb.Name), func(t *testing.T) {
+			t.Helper()
+			h.describe(t, pb)
+		})
+	}
 }
 
 // skill reads the evals in a directory, whose repository the harness then runs.
@@ -80,8 +83,9 @@ func (h *harness) skill(t *testing.T, dir string) (*skill.Suite, error) {
 	return s, nil
 }
 
-// generated writes the playbook of a skill's cases, and reads it.
-func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) (*plan.Playbook, error) {
+// generated writes the playbook of a skill's cases and, if they are recorded, that of its queries, and reads them.
+func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) ([]*plan.Playbook, error) {
+	t.Helper()
 	who, ok := s.RecordedAgent()
 	if !ok {
 		return nil, fault.Advise(fmt.Errorf("there are no recordings in %s", s.Cassettes()),
@@ -91,9 +95,35 @@ func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) (*plan.Pla
 		who.Preset = agent.Login
 	}
 	options := skill.Options{By: "evaltest.Skill", Agent: who, Judge: s.RecordedJudge()}
-	file, err := s.Generate(t.Context(), options, []string{skill.With, skill.Without})
-	if err != nil {
-		return nil, err
+	var files []string
+	if s.Runnable() > 0 {
+		file, err := s.Generate(t.Context(), options, []string{skill.With, skill.Without})
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
 	}
-	return h.load(file)
+	switch queries := len(s.Asked()); {
+	case s.TriggersRecorded():
+		file, err := s.GenerateTriggers(t.Context(), options)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	case queries > 0:
+		door.Of(t).Logf("evaltest.Skill: %s: %s are not recorded, and not asked: sdd-eval skill --triggers %s", dir,
+			count(queries, "trigger"), words.Join(dir))
+	}
+	var all []*plan.Playbook
+	for _, file := range files {
+		pb, err := h.load(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, pb)
+	}
+	if all == nil {
+		return nil, errors.New("there is no case that can be run, and no recorded trigger")
+	}
+	return all, nil
 }

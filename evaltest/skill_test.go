@@ -30,6 +30,7 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	require.Zero(t, code, out)
 	require.Contains(t, out, "--- PASS: TestHelps/release-notes/eval-1/with/judge")
 	require.Contains(t, out, "release-notes/eval-1/without: REFERENCE FAIL")
+	require.Contains(t, out, "--- PASS: TestHelps/release-notes-triggers/trigger-a1fb910b/with")
 	require.Regexp(t, `session: \S+release-notes/eval-1/with\.1\.jsonl \(scripted model\)`, out)
 
 	out, code = m.goTest([]string{"EVALTEST_MODE=record"}, "./skills", "-run", "TestHelps")
@@ -40,10 +41,16 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates/eval-3/with/text")
 	require.NotContains(t, out, "--- FAIL: TestHarms/iso-dates/eval-1")
+	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates-triggers/")
 
 	out, code = m.goTest(nil, "./skills", "-run", "TestNone")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "has no evals")
+
+	require.NoError(t, os.RemoveAll(m.path("skills/release-notes/evals/.sdd-eval/cassettes/release-notes-triggers")))
+	out, code = m.goTest(nil, "./skills", "-run", "TestHelps", "-v")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "4 triggers are not recorded, and not asked: sdd-eval skill --triggers release-notes")
 
 	m.replace("skills/release-notes/SKILL.md", "orders", "sales")
 	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")

@@ -37,8 +37,8 @@ func TestSkillFixtures(t *testing.T) {
 			`baseline +\S+ of \S+: 12 checks as before`,
 		}},
 	}
-	replay := func(t *testing.T, skill string) (code int, said string) {
-		args := []string{filepath.Join(bin, "sdd-eval"), "skill", filepath.Join(at, skill)}
+	replay := func(t *testing.T, skill string, more ...string) (code int, said string) {
+		args := append([]string{filepath.Join(bin, "sdd-eval"), "skill", filepath.Join(at, skill)}, more...)
 		if exec.Command("unshare", "--map-root-user", "--net", "true").Run() == nil {
 			args = append([]string{"unshare", "--map-root-user", "--net"}, args...)
 		}
@@ -60,6 +60,15 @@ func TestSkillFixtures(t *testing.T) {
 			require.Contains(t, said, "0 sessions with the agent, 6 replayed")
 		})
 	}
+	t.Run("triggers", func(t *testing.T) {
+		code, said := replay(t, "release-notes", "--triggers")
+		require.Zero(t, code, said)
+		require.Regexp(t, `release-notes +with +100% +100% +6 +0 +0 +6 +0`, said)
+		code, said = replay(t, "iso-dates", "--triggers")
+		require.Equal(t, 1, code, said)
+		require.Regexp(t, `iso-dates +with +50% +50% +3 +3 +3 +3 +0`, said)
+		require.Contains(t, said, "0 sessions with the agent, 12 replayed")
+	})
 	t.Run("changed by a stranger", func(t *testing.T) {
 		file := filepath.Join(at, "release-notes", "SKILL.md")
 		require.NoError(t, os.WriteFile(file, []byte("---\nname: release-notes\ndescription: d\n---\n"), 0o600))

@@ -22,6 +22,13 @@ func (s *Suite) recordings() (tree disk.Tree, files []string) {
 	return tree, files
 }
 
+// TriggersRecorded reports whether there are recordings of queries.
+func (s *Suite) TriggersRecorded() bool {
+	dir := s.File(s.Cassettes())
+	files, err := cassette.List(disk.Within(s.Root, dir), dir, s.TriggersName())
+	return err == nil && len(files) > 0
+}
+
 // RecordedAgent returns the agent of the recordings, without its preset; false: there are none.
 func (s *Suite) RecordedAgent() (playbook.Agent, bool) {
 	tree, files := s.recordings()
