@@ -62,12 +62,12 @@ sdd-eval convert --from plugin-evals plugins/pdf --out evals/pdf --judge-model g
 			f.BoolVar(&o.partial, "partial", false, "Write the cases that map, although others do not.")
 			f.BoolVar(&o.force, "force", false, "Replace files that this command did not write.")
 			f.require("from")
-			return func(_ context.Context, args []string) error { return a.convert(o, args[0]) }
+			return func(ctx context.Context, args []string) error { return a.convert(ctx, o, args[0]) }
 		},
 	}
 }
 
-func (a *App) convert(o convertOptions, dir string) error {
+func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 	if o.check == (o.out != "") {
 		return usageError("convert: say either --check or --out DIR").hint("sdd-eval convert --help")
 	}
@@ -82,7 +82,7 @@ func (a *App) convert(o convertOptions, dir string) error {
 	}
 	formats := suite.Formats()
 	format := formats[slices.IndexFunc(formats, func(f suite.Format) bool { return f.Name == o.from })]
-	s, err := format.Convert(a.path(dir), options)
+	s, err := format.Convert(ctx, a.path(dir), options)
 	if err != nil {
 		return usageError("convert: %w", err).hint("sdd-eval convert --help")
 	}

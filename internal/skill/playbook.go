@@ -30,8 +30,9 @@ type Options struct {
 // Arm is a variant: what agents get of the skill.
 type Arm struct {
 	ID string
-	// Copy is a directory with what agents get of the skill, absolute; empty: nothing.
-	Copy string
+	// Copy is a directory with what agents get of the skill, and Skill one from which that is installed; absolute. Both
+	// empty: they get nothing.
+	Copy, Skill string
 	// Rivals are directories with what agents get of further skills, by the names of these.
 	Rivals    map[string]string
 	Reference bool
@@ -178,7 +179,12 @@ func (w *writer) arm(a Arm, who playbook.Agent, folder string) error {
 	if a.Reference {
 		w.line(2, "reference: true")
 	}
-	if a.Copy == "" {
+	switch {
+	case a.Skill != "":
+		from, err := w.path(a.Skill)
+		w.line(2, "skills: [%s]", from)
+		return err
+	case a.Copy == "":
 		return nil
 	}
 	profile, _ := agent.Lookup(who.Kind)

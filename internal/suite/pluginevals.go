@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +85,7 @@ func (r *pluginReader) path(file string) string {
 	return filepath.Join(r.dir, filepath.FromSlash(file))
 }
 
-func readPluginEvals(dir string, o Options) (*Suite, error) {
+func readPluginEvals(_ context.Context, dir string, o Options) (*Suite, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ package suite
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
@@ -19,7 +20,7 @@ type Format struct {
 	// of returns the directory to convert of which a path, absolute, is a part; empty: it is none. It only looks at
 	// names.
 	of   func(path string) string
-	read func(dir string, o Options) (*Suite, error)
+	read func(ctx context.Context, dir string, o Options) (*Suite, error)
 }
 
 // Formats returns all formats.
@@ -27,6 +28,9 @@ func Formats() []Format {
 	return []Format{{
 		Name: "plugin-evals", What: "a plugin of Claude Code, with the directory evals",
 		of: pluginOf, read: readPluginEvals,
+	}, {
+		Name: "skill", What: "a skill with evals/evals.json, as `sdd-eval skill` runs them",
+		of: skillOf, read: readSkill,
 	}}
 }
 
@@ -56,7 +60,7 @@ type Options struct {
 
 // Suite is what was read.
 type Suite struct {
-	// Name is that of the plugin.
+	// Name is that of the plugin or the skill.
 	Name string
 	// Playbooks hold the cases without problems.
 	Playbooks []Playbook
@@ -93,8 +97,8 @@ type Problem struct {
 
 // Convert reads the evals in a directory, absolute, and writes them as playbooks. The error means that there are none,
 // or that nothing could be read.
-func (f Format) Convert(dir string, o Options) (*Suite, error) {
-	s, err := f.read(dir, o)
+func (f Format) Convert(ctx context.Context, dir string, o Options) (*Suite, error) {
+	s, err := f.read(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}

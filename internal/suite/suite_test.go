@@ -82,7 +82,7 @@ func TestPluginEvals(t *testing.T) {
 			dir := unpack(t, archive)
 			o := options(dir)
 			test.change(&o)
-			s, err := suite.Formats()[0].Convert(dir, o)
+			s, err := suite.Formats()[0].Convert(t.Context(), dir, o)
 			require.NoError(t, err)
 			golden.Equal(t, "testdata/"+test.name+".golden", shown(t, dir, s, o))
 		})
@@ -109,7 +109,7 @@ func TestNoEvals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := unpack(t, txtar.Parse([]byte(test.archive)))
-			_, err := suite.Formats()[0].Convert(dir, options(dir))
+			_, err := suite.Formats()[0].Convert(t.Context(), dir, options(dir))
 			assert.ErrorContains(t, err, test.want)
 		})
 	}
@@ -146,7 +146,7 @@ x
 	large := "---\ntype: regex\n---\n" + strings.Repeat("x", 1<<20)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/b/graders/large.md"), []byte(large), 0o600))
 	o := options(dir)
-	s, err := suite.Formats()[0].Convert(dir, o)
+	s, err := suite.Formats()[0].Convert(t.Context(), dir, o)
 	require.NoError(t, err)
 	assert.Empty(t, s.Playbooks)
 	all := shown(t, dir, s, o)
@@ -193,7 +193,7 @@ func FuzzPluginEvals(f *testing.F) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/c", name), []byte(text), 0o600))
 		}
 		o := options(dir)
-		s, err := suite.Formats()[0].Convert(dir, o)
+		s, err := suite.Formats()[0].Convert(t.Context(), dir, o)
 		require.NoError(t, err)
 		require.Len(t, s.Cases, 1)
 		require.Equal(t, s.Cases[0].Mapped, len(s.Problems) == 0)
