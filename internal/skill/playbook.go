@@ -309,6 +309,15 @@ func (w *writer) rubrics(c Case, judge playbook.Agent) {
 			w.line(4, "rubrics:")
 			first = false
 		}
-		w.line(5, "- {id: %s, text: %s}", quote(k.ID), quote(k.Text))
+		calls := ""
+		if asksHow.MatchString(k.Text) {
+			calls = ", calls: true"
+		}
+		w.line(5, "- {id: %s, text: %s%s}", quote(k.ID), quote(k.Text), calls)
 	}
 }
+
+// asksHow matches checks of how the work was done, which nobody can judge who sees only what came of it. What it
+// matches too often is judged all the same, only not blind.
+var asksHow = lazyregexp.New(`(?i)\b(tools?|scripts?|commands?|sub-?agents?|(read|run|call|open|search|fetch|invoke|` +
+	`execute|consult|delegate)(s|es|d|ed)?|ran|web ?search)\b`)

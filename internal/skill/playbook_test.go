@@ -92,3 +92,31 @@ func TestArmWords(t *testing.T) {
 		}
 	}
 }
+
+// TestChecksOfCalls holds which checks the judge is shown the tool calls for.
+func TestChecksOfCalls(t *testing.T) {
+	for text, calls := range map[string]bool{
+		"Runs scripts/build.py":                   true,
+		"The agent read the file before":          true,
+		"Searches the web for the price":          true,
+		"uses the pdf tool":                       true,
+		"The answer names the price":              false,
+		"The report is ready and easy to oversee": false,
+		"Each note is one sentence":               false,
+	} {
+		t.Run(text, func(t *testing.T) {
+			dir := t.TempDir()
+			evals := `[{"id": 1, "prompt": "p", "expectations": ["` + text + `"]}]`
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "evals"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: s\n---\n"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "evals/evals.json"), []byte(evals), 0o600))
+			places, _, err := skill.Find(dir, false)
+			require.NoError(t, err)
+			s, err := skill.Load(t.Context(), places[0])
+			require.NoError(t, err)
+			got, err := s.Playbook(skill.Options{Agent: playbook.Agent{Kind: "fake-acp"}})
+			require.NoError(t, err)
+			require.Equal(t, calls, strings.Contains(string(got), ", calls: true}"))
+		})
+	}
+}
