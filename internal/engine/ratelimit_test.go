@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,11 +123,15 @@ func TestPatienceTogether(t *testing.T) {
 		for range 4 {
 			p.met("a", "429", time.Now())
 		}
+		var mu sync.Mutex
 		ended := make(map[string]time.Duration)
 		refused := 0
 		for _, unit := range []string{"a", "b"} {
 			go func() {
-				if !p.wait(t.Context(), unit, func(time.Duration) {}) {
+				goesOn := p.wait(t.Context(), unit, func(time.Duration) {})
+				mu.Lock()
+				defer mu.Unlock()
+				if !goesOn {
 					refused++
 				}
 				ended[unit] = time.Since(begin)
@@ -140,6 +145,8 @@ func TestPatienceTogether(t *testing.T) {
 		for range 3 {
 			go func() {
 				if !p.wait(t.Context(), "a", func(time.Duration) {}) {
+					mu.Lock()
+					defer mu.Unlock()
 					refused++
 					p.leave()
 				}
