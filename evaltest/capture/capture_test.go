@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -230,6 +231,46 @@ func TestRead(t *testing.T) {
 			require.ErrorContains(t, err, "read capture: ")
 			require.ErrorContains(t, err, "tool-calls.jsonl"+tt.err)
 		})
+	}
+}
+
+// Hooks that write the payload and the time at once, and no phase.
+func TestHooksAtOnce(t *testing.T) {
+	at := func(ms int, id string) entry {
+		e := pre(ms, "Bash", id, entry{"command": "go test"})
+		delete(e, "phase")
+		return e
+	}
+	content := text(t,
+		at(0, "1"), at(4, "1").with("tool_response", entry{"stdout": "ok"}),
+		at(5, "2"), at(6, "2").with("tool_output", "text", "exit_code", 0),
+		at(7, "3"), at(9, "3").with("tool_output", nil, "error", "Exit code 1"),
+		at(10, "4"), at(11, "4").with("exit_code", 2),
+		at(12, "5"), at(13, "5").with("tool_response", nil),
+		at(14, "6").with("hook_event_name", "PreToolUse"),
+		at(15, "6").with("hook_event_name", "PostToolUseFailure", "error", "interrupted"),
+		at(16, "7"),
+		at(17, "8"), at(18, "8"),
+	)
+	got, err := Read(file(t, content))
+	require.NoError(t, err)
+	require.Equal(t, `Bash 1 ok 4ms
+Bash 2 ok 1ms exit 0
+Bash 3 error 2ms "Exit code 1"
+Bash 4 error 1ms exit 2 "the agent does not say why"
+Bash 5 ok 1ms
+Bash 6 error 1ms "interrupted"
+Bash 7 pending
+Bash 8 pending
+note: line 15: Bash 8: the start of this call was captured before: are the hooks installed twice?
+`, summary(got))
+	require.Equal(t, map[string]any{"stdout": "ok"}, got.Calls[0].Output)
+	for _, wrong := range []entry{{"hook_event_name": "Stop"}, {"hook_event_name": 1}} {
+		e := at(0, "1")
+		maps.Copy(e, wrong)
+		_, err := Read(file(t, text(t, e)))
+		require.ErrorContains(t, err, "tool-calls.jsonl:1: ")
+		require.ErrorContains(t, err, "hook_event_name")
 	}
 }
 

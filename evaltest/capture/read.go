@@ -166,6 +166,11 @@ func decodeLine(data []byte) (line, error) {
 		}
 		return line{}, fmt.Errorf("this is not a line of a capture: %w", err)
 	}
+	if l.Phase == "" {
+		if err := l.infer(data); err != nil {
+			return line{}, err
+		}
+	}
 	switch {
 	case !slices.Contains(claude.Phases, l.Phase):
 		return line{}, fmt.Errorf("unknown phase %.60q", l.Phase)
@@ -179,6 +184,42 @@ func decodeLine(data []byte) (line, error) {
 		return line{}, fmt.Errorf("duration_ms is %v", *l.Millis)
 	}
 	return l, nil
+}
+
+// infer sets the phase and the output of a line whose writer gives no phase and keeps the payload as it is: a line with
+// a result is after the call.
+func (l *line) infer(data []byte) error {
+	var has map[string]json.RawMessage
+	if err := json.Unmarshal(data, &has); err != nil {
+		return err
+	}
+	if _, own := has["tool_output"]; !own && has["tool_response"] != nil {
+		if err := jsonvalue.Decode(has["tool_response"], &l.Output); err != nil {
+			return fmt.Errorf("tool_response: %w", err)
+		}
+	}
+	var event string
+	if raw := has["hook_event_name"]; raw != nil {
+		if err := json.Unmarshal(raw, &event); err != nil {
+			return fmt.Errorf("hook_event_name: %w", err)
+		}
+		i := slices.IndexFunc(claude.Phases, func(p claude.Phase) bool { return p.Event() == event })
+		if i < 0 {
+			return fmt.Errorf("unknown hook_event_name %.60q", event)
+		}
+		l.Phase = claude.Phases[i]
+		return nil
+	}
+	l.Phase = claude.Pre
+	for _, field := range []string{"tool_response", "tool_output", "exit_code", "error"} {
+		if has[field] != nil {
+			l.Phase = claude.Post
+		}
+	}
+	if l.Error != nil || l.ExitCode != nil && *l.ExitCode != 0 {
+		l.Phase = claude.Failure
+	}
+	return nil
 }
 
 // begin returns the call that the line begins.

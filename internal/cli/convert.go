@@ -261,9 +261,10 @@ func matchCommand() command {
 		usage: "[--compat agentevals] [--check] FILE|-",
 		short: "compare trajectories that are given as messages",
 		long: `Reads cases as tests of AgentEvals have them, one JSON object per line: "outputs" and
-"reference_outputs" are messages with tool calls, "mode" is strict, unordered, subset or superset.
-Prints one JSON object per case, with its name, score and value, and the missing and extra calls. A
-case that cannot be judged has an "error" instead of a score. The file - is standard input.`,
+"reference_outputs" (or "referenceOutputs", as npm's agentevals has it) are messages with tool calls,
+"mode" is strict, unordered, subset or superset. Prints one JSON object per case, with its name, score
+and value, and the missing and extra calls. A case that cannot be judged has an "error" instead of a
+score. The file - is standard input.`,
 		examples: `sdd-eval match --check cases.jsonl
 sdd-eval match --compat agentevals -`,
 		codes: `0  every case was judged; with --check: and every score is true

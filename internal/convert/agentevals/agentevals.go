@@ -32,6 +32,8 @@ type Case struct {
 	// Outputs and Reference are lists of messages, or objects that have one as "messages".
 	Outputs   json.RawMessage `json:"outputs"`
 	Reference json.RawMessage `json:"reference_outputs"`
+	// ReferenceJS is Reference as npm's agentevals names it: a case has one of the two.
+	ReferenceJS json.RawMessage `json:"referenceOutputs"`
 }
 
 // Judge compares the trajectories of the case. An error means that they cannot be compared.
@@ -55,8 +57,14 @@ func parseCase(line []byte) (Case, error) {
 	if err := checkKeys(line); err != nil {
 		return c, fmt.Errorf("not a case: %w", err)
 	}
+	if c.Reference != nil && c.ReferenceJS != nil {
+		return c, errors.New("not a case: has both `reference_outputs` and `referenceOutputs`")
+	}
+	if c.Reference == nil {
+		c.Reference = c.ReferenceJS
+	}
 	if c.Outputs == nil || c.Reference == nil {
-		return c, errors.New("not a case: needs `outputs` and `reference_outputs`")
+		return c, errors.New("not a case: needs `outputs` and `reference_outputs` or `referenceOutputs`")
 	}
 	return c, nil
 }
@@ -68,7 +76,7 @@ func checkKeys(line []byte) error {
 		return err
 	}
 	short := []string{"name", "mode"} // other words, such as model, are too near
-	long := []string{"tool_args_match_mode", "overrides", "outputs", "reference_outputs"}
+	long := []string{"tool_args_match_mode", "overrides", "outputs", "reference_outputs", "referenceOutputs"}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		known := func(k string) bool { return strings.EqualFold(k, key) } // as encoding/json has it
 		if slices.ContainsFunc(short, known) || slices.ContainsFunc(long, known) {

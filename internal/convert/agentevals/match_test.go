@@ -148,7 +148,7 @@ func TestRun(t *testing.T) {
 		{
 			name: "no case", line: `{"name":"n","outputs":[]}`, summary: Summary{Errors: 1},
 			want: "{\"name\":\"n\",\"score\":null,\"error\":\"line 1: not a case: " +
-				"needs `outputs` and `reference_outputs`\"}",
+				"needs `outputs` and `reference_outputs` or `referenceOutputs`\"}",
 		},
 		{
 			name: "unknown mode", line: `{"name":"n","mode":"sorted","outputs":[],"reference_outputs":[]}`,
