@@ -21,6 +21,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
+// DefaultModel judges where a playbook names no model.
+const DefaultModel = "gpt-4.1"
+
 // ErrNoKey is the error of [FromEnvironment] if OPENAI_API_KEY is missing or empty. The caller says what needs the key.
 var ErrNoKey = errors.New("OPENAI_API_KEY is empty")
 

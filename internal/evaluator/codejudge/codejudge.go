@@ -48,7 +48,11 @@ func (c codeJudge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.V
 	if err != nil {
 		return failed(err)
 	}
-	r, err := judge.ParseResult(reply)
+	parse := judge.ParseResult
+	if c.compat == payload.AgentV5 {
+		parse = agentV5
+	}
+	r, err := parse(reply)
 	if err != nil {
 		return evaluator.Verdict{Outcome: result.Error, Reason: err.Error(), Detail: raw(reply)}
 	}
@@ -88,7 +92,7 @@ func (c codeJudge) ask(ctx context.Context, in evaluator.Input) ([]byte, error) 
 		return nil, fmt.Errorf("judge's proxy: %w", err)
 	}
 	s := c.script
-	s.Env = p.Environ(c.compat == payload.AgentV)
+	s.Env = p.Environ()
 	reply, err := in.Scripts.Run(ctx, s, stdin, in.Workspace)
 	if failed := p.Close(); failed != nil { // even if the judge went on
 		return nil, failed
@@ -118,7 +122,7 @@ type keys struct {
 	Timeout time.Duration `yaml:"timeout" min:"0.001" doc:"How long the judge may take; default: 120s."`
 	Network bool          `yaml:"network" doc:"Whether the judge reaches the network; default: no."`
 	Target  *target       `yaml:"target" doc:"Lets the judge ask a model through a proxy, and reach the network."`
-	Compat  string        `yaml:"compat" enum:"agentv" doc:"Give the judge what AgentV gives its own."`
+	Compat  string        `yaml:"compat" enum:"agentv,agentv5" doc:"Be to the judge as AgentV is to its own."`
 }
 
 // target says how the judge may ask a model.

@@ -311,7 +311,7 @@ func TestLoadErrors(t *testing.T) {
 			"not a directory", "script: [true-judge], cwd: judges/sum.py",
 			"evaluators[0].cwd: judges/sum.py is not a directory",
 		},
-		{"compat", "script: [true-judge], compat: agentevals", `must be one of agentv`},
+		{"compat", "script: [true-judge], compat: agentevals", `must be one of agentv, agentv5`},
 		{"no calls", "script: [true-judge], target: {max_calls: 0}", "must be at least 1"},
 		{"timeout", "script: [true-judge], timeout: 0s", "timeout: must be at least 1ms"},
 		{"misspelt", "script: [true-judge], confg: 1", `did you mean "config"`},
@@ -465,6 +465,70 @@ func TestTarget(t *testing.T) {
 			in.Models = nil
 			v = evaluator.Judge(t.Context(), e, in)
 			assert.Equal(t, result.Skip, v.Outcome, "nobody said that models may be asked")
+		})
+	}
+}
+
+// A judge that was written for AgentV finds the proxy without compat, too: one that does not may give a score of 0.
+func TestTargetNames(t *testing.T) {
+	dir, r := project(t, confine.None)
+	for _, compat := range []string{"", "compat: agentv, ", "compat: agentv5, "} {
+		e, err := load(dir, ".", compat+"target: {model: m}, script: [sh, -c, '"+
+			`[ "$AGENTV_TARGET_PROXY_URL" = "$EVALTEST_TARGET_PROXY_URL" ] && `+
+			`[ "$AGENTV_TARGET_PROXY_TOKEN" = "$EVALTEST_TARGET_PROXY_TOKEN" ] && `+
+			`[ "$AGENTV_PROVIDER_PROXY_URL" = "$EVALTEST_TARGET_PROXY_URL" ] && `+
+			`[ "$AGENTV_PROVIDER_PROXY_TOKEN" = "$EVALTEST_TARGET_PROXY_TOKEN" ] && `+
+			`[ -n "$EVALTEST_TARGET_PROXY_TOKEN" ] && echo "{\"score\": 1}"'`+"]")
+		require.NoError(t, err)
+		in := input(r)
+		in.Models = &models{}
+		v := evaluator.Judge(t.Context(), e, in)
+		assert.Equal(t, result.Pass, v.Outcome, "%s: %s", compat, v.Reason)
+	}
+}
+
+func TestAgentV5(t *testing.T) {
+	dir, r := project(t, confine.None)
+	checks := `"checks": [{"text": "sum", "pass": true, "reason": "ok", "evidence": "4"}, ` +
+		`{"id": "w", "text": "words", "pass": false, "reason": "none", "evidence": "The"}]`
+	for _, tt := range []struct {
+		name, reply string
+		outcome     result.Outcome
+		score       float64
+		want        string
+	}{
+		{"all", `{"pass": true, "score": 1, "reason": "fine", "checks": []}`, result.Pass, 1, "fine"},
+		{
+			"evidence", `{"pass": false, "score": 0.5, "reason": "half", ` + checks + `}`, result.Fail, 0.5,
+			"w words: none; evidence: The",
+		},
+		{"without score", `{"pass": false, "reason": "half", ` + checks + `}`, result.Fail, 0.5, "half"},
+		{"without pass", `{` + checks + `}`, result.Fail, 0.5, "words: none; evidence: The"},
+		{"reason", `{"score": 1, "reason": "fine"}`, result.Pass, 1, "fine"},
+		{"pass alone", `{"pass": true}`, result.Pass, 1, ""},
+		{"nothing", `{}`, result.Error, 0, "score is missing"},
+		{"a reason alone", `{"reason": "x"}`, result.Error, 0, "it has none of pass, score and checks"},
+		{"text", `fine`, result.Error, 0, "is not a verdict of AgentV 5"},
+		{"null", `null`, result.Error, 0, "is not a JSON object"},
+		{"checks", `{"checks": 1}`, result.Error, 0, "checks must be a list of objects"},
+		{"no pass", `{"checks": [{"text": "x", "reason": "y"}]}`, result.Error, 0, "checks[0]: pass is missing"},
+		{"null check", `{"checks": [null]}`, result.Error, 0, "checks[0]: pass is missing"},
+		{
+			"evidence", `{"checks": [{"text": "", "pass": true, "reason": "y", "evidence": 1}]}`, result.Error, 0,
+			"checks[0]: evidence must be a string",
+		},
+		{"other key", `{"score": 1, "assertions": []}`, result.Error, 0, `unknown key "assertions"`},
+		{"range", `{"checks": [{"text": "x", "pass": true, "reason": "", "score": 7}]}`, result.Error, 0, "0 to 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := load(dir, ".", "compat: agentv5, "+says(tt.reply, ""))
+			require.NoError(t, err)
+			v := evaluator.Judge(t.Context(), e, input(r))
+			assert.Equal(t, tt.outcome, v.Outcome, v.Reason)
+			assert.Contains(t, v.Reason+v.Detail, tt.want)
+			if v.Score != nil {
+				assert.InDelta(t, tt.score, *v.Score, 0)
+			}
 		})
 	}
 }

@@ -72,12 +72,12 @@ func startProxy(ctx context.Context, c proxyConfig) (*proxy, error) {
 	return p, nil
 }
 
-// Environ returns the variables by which a script finds the proxy, with agentV also under the names that AgentV's
-// judges read.
-func (p *proxy) Environ(agentV bool) []string {
-	env := []string{"EVALTEST_TARGET_PROXY_URL=" + p.url, "EVALTEST_TARGET_PROXY_TOKEN=" + p.token}
-	if agentV {
-		env = append(env, "AGENTV_TARGET_PROXY_URL="+p.url, "AGENTV_TARGET_PROXY_TOKEN="+p.token)
+// Environ returns the variables by which a script finds the proxy: ours, and those that judges of AgentV read, of its
+// first versions and of 5. A judge that does not find the proxy may take that for a failure of the agent.
+func (p *proxy) Environ() []string {
+	var env []string
+	for _, prefix := range []string{"EVALTEST_TARGET_PROXY_", "AGENTV_TARGET_PROXY_", "AGENTV_PROVIDER_PROXY_"} {
+		env = append(env, prefix+"URL="+p.url, prefix+"TOKEN="+p.token)
 	}
 	return env
 }

@@ -41,8 +41,8 @@ type client struct{ url, token string }
 func start(t *testing.T, model string) (*proxy, client) {
 	p, err := startProxy(t.Context(), proxyConfig{Models: asker{}, Model: model, MaxCalls: 3})
 	require.NoError(t, err)
-	env := p.Environ(false)
-	require.Len(t, env, 2)
+	env := p.Environ()
+	require.Len(t, env, 6)
 	_, url, _ := strings.Cut(env[0], "=")
 	_, token, _ := strings.Cut(env[1], "=")
 	return p, client{url, token}

@@ -21,12 +21,18 @@ func TestLoadErrors(t *testing.T) {
 		want []string
 	}{
 		{
-			"no model", "samples: 2",
-			[]string{"5:5: evaluators[0]: exactly one of `model`, `judges` and `agent` is required"},
+			"model and judges", "model: a\njudges: [b]",
+			[]string{"5:5: evaluators[0]: only one of `model`, `judges` and `agent` is allowed"},
 		},
 		{
-			"model and judges", "model: a\njudges: [b]",
-			[]string{"5:5: evaluators[0]: exactly one of `model`, `judges` and `agent` is required"},
+			"prompt of a script", "prompt: x.ts",
+			[]string{"6:13: evaluators[0].prompt: x.ts is a script, whose output is to be the prompt: " +
+				"write prompt: {script: [bun, x.ts]}"},
+		},
+		{
+			"prompt of a script beside it", "prompt: ./judges/x.py",
+			[]string{"6:13: evaluators[0].prompt: ./judges/x.py is a script, whose output is to be the prompt: " +
+				"write prompt: {script: [python3, ./judges/x.py]}"},
 		},
 		{"no judges", "judges: []", []string{"6:5: evaluators[0].judges: must not be empty"}},
 		{

@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
@@ -21,6 +22,17 @@ func TestSkipped(t *testing.T) {
 	v := newProject(t, nil).verdict(t, "model: judge", nil)
 	require.Equal(t,
 		evaluator.Verdict{Outcome: result.Skip, Reason: "not asked: no model may be asked"}, v)
+}
+
+// The block of the specification that names no model runs as it is pasted.
+func TestDefaultModel(t *testing.T) {
+	s := newServer(t, map[string][]string{llm.DefaultModel: {good}})
+	e := newProject(t, map[string]string{"prompts/judge.sh": "echo Is it four?"}).
+		mustLoad(t, "prompt:\n  script: [sh, ../prompts/judge.sh]\n  config: {rubric: strict}\nthreshold: 0.7")
+	require.NotZero(t, e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel)
+	e = newProject(t, nil).mustLoad(t, "name: custom-eval\nthreshold: 0.7")
+	require.Equal(t, result.Pass, evaluator.Judge(t.Context(), e, unit(s)).Outcome)
+	require.Equal(t, "gpt-4.1", s.asked[0].Model)
 }
 
 func TestNeeds(t *testing.T) {

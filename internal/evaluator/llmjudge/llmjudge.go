@@ -4,6 +4,7 @@
 package llmjudge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -110,7 +111,7 @@ const maxQuoted = 2_000
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
 	Prompt  *doc.Node      `yaml:"prompt" doc:"A text, a file (.md, ./...) or {script: [...]}; default: built in."`
-	Model   string         `yaml:"model" min:"1" doc:"The model that judges. Either model, judges or agent."`
+	Model   string         `yaml:"model" min:"1" doc:"The model that judges; default: gpt-4.1."`
 	Judges  []string       `yaml:"judges" min:"1" max:"9" doc:"Models that judge; the median of their scores counts."`
 	Agent   playbook.Agent `yaml:"agent" doc:"The agent that judges, without tools; it needs no key."`
 	Samples int            `yaml:"samples" default:"1" min:"1" max:"25" doc:"Replies of each model; the median counts."`
@@ -118,7 +119,7 @@ type keys struct {
 	Config  *doc.Node      `yaml:"config" doc:"Values for templates, as {{config.KEY}}, and for the prompt's script."`
 	Timeout time.Duration  `yaml:"timeout" min:"0.001" doc:"How long the prompt's script or the agent may take."`
 	Network bool           `yaml:"network" doc:"Whether the prompt's script may reach the network."`
-	Compat  string         `yaml:"compat" enum:"agentv" doc:"Give the prompt's script what AgentV gives its own."`
+	Compat  string         `yaml:"compat" enum:"agentv,agentv5" doc:"Give the prompt's script what AgentV gives."`
 }
 
 // Kind returns the kind of evaluator.
@@ -141,11 +142,11 @@ func decode(n *doc.Node) any {
 
 // models returns the models that judge.
 func models(n *doc.Node, k keys) []string {
-	if (n.Get("model") == nil) == (n.Get("judges") == nil) {
-		n.Errorf("", "exactly one of `model`, `judges` and `agent` is required")
-	}
-	if k.Judges == nil {
-		return []string{k.Model}
+	switch {
+	case k.Model != "" && k.Judges != nil:
+		n.Errorf("", "only one of `model`, `judges` and `agent` is allowed")
+	case k.Judges == nil:
+		return []string{cmp.Or(k.Model, llm.DefaultModel)}
 	}
 	items := n.Get("judges").Items()
 	seen := make(map[string]int)

@@ -52,6 +52,11 @@ func compilePrompt(n *doc.Node, k keys) prompt {
 		return written{}
 	}
 	name := strings.TrimSpace(text)
+	if isScript(name) {
+		k.Prompt.Errorf("", "%s is a script, whose output is to be the prompt: write prompt: {script: [%s]}", name,
+			programs[filepath.Ext(name)]+", "+name)
+		return written{}
+	}
 	if !isFile(name) {
 		t, err := parseTemplate(text, config)
 		if err != nil {
@@ -73,6 +78,17 @@ func isFile(text string) bool {
 	}
 	return strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") ||
 		strings.HasSuffix(text, ".md") || strings.HasSuffix(text, ".txt")
+}
+
+// programs run scripts, by the extension of their names.
+var programs = map[string]string{
+	".ts": "bun", ".mts": "bun", ".cts": "bun", ".tsx": "bun", ".js": "node", ".mjs": "node", ".cjs": "node",
+	".py": "python3", ".sh": "sh", ".rb": "ruby",
+}
+
+// isScript reports whether a prompt is the name of a script rather than a text.
+func isScript(text string) bool {
+	return !strings.ContainsAny(text, " \t\n") && programs[filepath.Ext(text)] != ""
 }
 
 // readTemplate reads the template in a file. It must show what the agent did, since nothing is appended to it.

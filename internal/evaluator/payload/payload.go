@@ -71,12 +71,18 @@ func files(c plan.Case, workspace string) []string {
 	return paths
 }
 
-// AgentV is the value of a playbook's `compat` for judges that were written for AgentV.
-const AgentV = "agentv"
+// Values of a playbook's `compat` for scripts that were written for AgentV.
+const (
+	AgentV  = "agentv"  // its first versions
+	AgentV5 = "agentv5" // versions 5
+)
 
-// Encode returns what a script reads from its standard input. If compat is [AgentV], it has only the keys that AgentV's
-// judges know; otherwise compat is empty.
+// Encode returns what a script reads from its standard input. If compat is [AgentV] or [AgentV5], it has the keys that
+// AgentV's own scripts know; otherwise compat is empty.
 func Encode(in judge.Input, compat string) ([]byte, error) {
+	if compat == AgentV5 {
+		return json.Marshal(agentV5(in))
+	}
 	text, err := json.Marshal(in)
 	if err != nil || compat != AgentV {
 		return text, err
@@ -90,6 +96,32 @@ func Encode(in judge.Input, compat string) ([]byte, error) {
 	}
 	return json.Marshal(keys)
 }
+
+// agentV5 returns what scripts for AgentV 5 read.
+func agentV5(in judge.Input) map[string]any {
+	summary := map[string]any{"event_count": 0, "tool_calls": map[string]int{}, "error_count": 0}
+	all := map[string]any{"token_usage": nil, "cost_usd": nil, "duration_ms": nil}
+	if t := in.TraceSummary; t != nil {
+		summary["event_count"], summary["error_count"] = t.EventCount, t.ErrorCount
+		summary["tool_calls"] = t.ToolCallsByName
+		if t.ToolDurations != nil {
+			summary["tool_durations"] = t.ToolDurations
+		}
+		all["token_usage"], all["cost_usd"], all["duration_ms"] = t.TokenUsage, t.CostUSD, t.DurationMS
+	}
+	trace := maps.Clone(summary)
+	trace["messages"], trace["events"] = list(in.OutputMessages), []any{}
+	maps.Copy(all, map[string]any{
+		"criteria": in.ExpectedOutcome, "expected_output": list(in.ExpectedMessages), "output": in.CandidateAnswer,
+		"messages": list(in.OutputMessages), "input_files": append([]string{}, in.InputFiles...),
+		"input": list(in.InputMessages), "metadata": nil, "trace": trace, "trace_summary": summary,
+		"file_changes": in.FileChanges, "workspace_path": in.WorkspacePath, "config": in.Config,
+	})
+	return all
+}
+
+// list is a list of messages that is not null.
+func list(messages []judge.Message) []judge.Message { return append([]judge.Message{}, messages...) }
 
 // expected returns the messages of a good session: those of the case or, if it has none, its reference answer.
 func expected(c plan.Case) []judge.Message {

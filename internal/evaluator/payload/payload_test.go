@@ -1,6 +1,7 @@
 package payload_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func at(ms int, turn int, body trajectory.Body) trajectory.Event {
@@ -204,4 +206,26 @@ func TestEncode(t *testing.T) {
 	for key, value := range theirs {
 		assert.JSONEq(t, string(ours[key]), string(value), key)
 	}
+}
+
+// Scripts for AgentV 5 read these keys, and lists that are never null.
+func TestEncodeAgentV5(t *testing.T) {
+	in, err := payload.Of(t.Context(), input(), map[string]any{"fooBar": 1})
+	require.NoError(t, err)
+	text, err := payload.Encode(in, payload.AgentV5)
+	require.NoError(t, err)
+	golden.Equal(t, "testdata/agentv5.golden", indented(t, text))
+	text, err = payload.Encode(judge.Input{}, payload.AgentV5)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"criteria": "", "expected_output": [], "output": "", "messages": [], "input_files": [],
+		"input": [], "metadata": null, "token_usage": null, "cost_usd": null, "duration_ms": null, "config": null,
+		"trace": {"event_count": 0, "tool_calls": {}, "error_count": 0, "messages": [], "events": []},
+		"trace_summary": {"event_count": 0, "tool_calls": {}, "error_count": 0}, "file_changes": "",
+		"workspace_path": ""}`, string(text))
+}
+
+func indented(t *testing.T, text []byte) string {
+	var out bytes.Buffer
+	require.NoError(t, json.Indent(&out, text, "", "  "))
+	return out.String() + "\n"
 }
