@@ -1,11 +1,10 @@
 package baseline
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/blame"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
@@ -20,14 +19,9 @@ func callsOf(run *rundir.Run, id, variant string, trial int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls := did.ToolCalls()
-	texts := make([]string, len(calls))
-	for i, c := range calls {
-		args, err := json.Marshal(c.Args)
-		if err != nil {
-			return nil, fmt.Errorf("%s: call %d: %w", dirs.File(rundir.Trajectory), i+1, err)
-		}
-		texts[i] = cmp.Or(c.Name, strings.TrimSpace(c.Kind+" "+c.Title)) + " " + string(args)
+	calls, err := blame.Calls(did)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dirs.File(rundir.Trajectory), err)
 	}
-	return texts, nil
+	return calls, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sdd-eval/sdd-eval/internal/blame"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/stats"
 )
@@ -102,6 +103,8 @@ type Flip struct {
 	P Number `json:"p"`
 	// PartsAt is where its sessions part, of the first cases that differ.
 	PartsAt *Parting `json:"parts_at,omitempty"`
+	// Blame are the tool calls that go along with failure, over the trials of both arms.
+	Blame []blame.Association `json:"blame,omitempty"`
 	// Counts are how often it passed.
 	Counts stats.Pair `json:"-"`
 
@@ -323,6 +326,7 @@ func (c *Comparison) explore(base, head Arm, known []pair) {
 	for i := range c.Flips[:min(len(c.Flips), maxShown)] {
 		if c.WithoutSessions == nil {
 			c.Flips[i].PartsAt = parting(base, head, c.Flips[i].pair)
+			c.Flips[i].Blame = blamed(base, head, c.Flips[i].pair, c.Alpha)
 		}
 	}
 	if values := scores(known, score); len(values) > 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/blame"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -23,12 +24,6 @@ type Parting struct {
 	Why  string `json:"why,omitempty"`
 }
 
-// What is shown of a call, in characters.
-const (
-	maxCall   = 100
-	maxBefore = 30 // the first difference
-)
-
 // parting returns where sessions of a case part that passes more often in one arm than in the other.
 func parting(base, head Arm, p pair) *Parting {
 	first := func(c Case, o result.Outcome) int {
@@ -43,42 +38,42 @@ func parting(base, head Arm, p pair) *Parting {
 	b, err := base.Calls(p.base.ID, at.BaseTrial)
 	h, also := head.Calls(p.head.ID, at.HeadTrial)
 	if err = cmp.Or(err, also); err != nil {
-		at.Why = excerpt.Line(err.Error(), 3*maxCall)
+		at.Why = excerpt.Line(err.Error(), maxWhy)
 		return at
 	}
-	same := 0
-	for same < min(len(b), len(h)) && b[same] == h[same] {
-		same++
-	}
-	one := func(text string) string { return excerpt.Line(text, maxCall) }
-	switch {
-	case same < min(len(b), len(h)):
-		at.Base, at.Head = apart(b[same], h[same])
-	case same < len(b):
-		at.Base = one(b[same])
-	case same < len(h):
-		at.Head = one(h[same])
-	default:
-		return at
-	}
-	at.Call = same + 1
+	where := blame.Part(b, h)
+	at.Call, at.Base, at.Head = where.Call, where.A, where.B
 	return at
 }
 
-// apart shows two calls. If their arguments alone differ, their tool's name stays.
-func apart(a, b string) (string, string) {
-	name, x, _ := strings.Cut(a, " ")
-	other, y, _ := strings.Cut(b, " ")
-	if name != other {
-		return excerpt.Line(a, maxCall), excerpt.Line(b, maxCall)
+// maxWhy is how many characters are shown of why nothing is known.
+const maxWhy = 300
+
+// maxSessions is how many sessions of a case in an arm are read to find out what goes along with failure.
+const maxSessions = 50
+
+// blamed returns the calls that go along with failure in both arms together. Trials whose sessions cannot be read are
+// left out.
+func blamed(base, head Arm, p pair, alpha float64) []blame.Association {
+	var sessions []blame.Session
+	for _, in := range []struct {
+		Arm
+		Case
+	}{{base, p.base}, {head, p.head}} {
+		for i, t := range in.Trials[:min(len(in.Trials), maxSessions)] {
+			if !t.known() {
+				continue
+			}
+			if calls, err := in.Calls(in.ID, i+1); err == nil {
+				sessions = append(sessions, blame.Session{Calls: calls, Failed: t.Outcome == result.Fail})
+			}
+		}
 	}
-	x, y = excerpt.Apart(x, y, maxCall, maxBefore, func(args string) string { return excerpt.Line(args, maxCall) })
-	name = excerpt.Line(name, maxCall) + " "
-	return name + x, name + y
+	return blame.Associations(sessions, alpha)
 }
 
-// Text says it to people, behind the line of a case.
-func (p *Parting) Text() string {
+// text says it to people, behind the line of a case.
+func (p *Parting) text() string {
 	trials := [2]string{fmt.Sprintf("base trial %d", p.BaseTrial), fmt.Sprintf("head trial %d", p.HeadTrial)}
 	switch {
 	case p.Why != "":
@@ -88,4 +83,17 @@ func (p *Parting) Text() string {
 	}
 	return fmt.Sprintf("; sessions part at tool call %d\n    %s  %s\n    %s  %s", p.Call, trials[0],
 		cmp.Or(p.Base, "no more calls"), trials[1], cmp.Or(p.Head, "no more calls"))
+}
+
+// Sessions says what is known of its sessions to people, behind the line of the case; empty: nothing is.
+func (f Flip) Sessions() string {
+	if f.PartsAt == nil {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString(f.PartsAt.text())
+	for _, a := range f.Blame {
+		text.WriteString("\n    blame  " + a.String())
+	}
+	return text.String()
 }

@@ -142,10 +142,7 @@ func (c *Comparison) lists(line func(string, ...any)) {
 	var flips []string
 	for _, f := range c.Flips {
 		text := fmt.Sprintf("%s: %s %% → %s %%, p %s", f.Case, percent(f.Base), percent(f.Head), likely(f.P))
-		if f.PartsAt != nil {
-			text += f.PartsAt.Text()
-		}
-		flips = append(flips, text)
+		flips = append(flips, text+f.Sessions())
 	}
 	list("Cases that differ (to explore; p is adjusted for their number)", flips)
 	if c.WithoutSessions != nil {

@@ -199,7 +199,7 @@ func comparisonCases(b *bytes.Buffer, c *compare.Comparison, text func(string) s
 		base, head := 1, 1
 		if at := f.PartsAt; at != nil {
 			base, head = at.BaseTrial, at.HeadTrial
-			lines := strings.ReplaceAll(strings.TrimLeft(at.Text(), ";\n "), "\n    ", "\n")
+			lines := strings.ReplaceAll(strings.TrimLeft(f.Sessions(), ";\n "), "\n    ", "\n")
 			first, rest, _ := strings.Cut(lines, "\n")
 			row.note = fmt.Sprintf("<p>%s</p>", text(first))
 			if rest != "" {
