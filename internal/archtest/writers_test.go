@@ -47,7 +47,7 @@ var writers = []writer{
 	{"internal/cli", []string{"Main"}, "App masks errors and notes, and prints only what is masked"},
 	{"internal/cli", []string{"(*App).init"}, "a template for a playbook"},
 	{"internal/skill", []string{"(*Suite).write", "(*Suite).copy"}, "the user's evals and skill, beside these"},
-	{"internal/cli", []string{"(*App).writePlaybooks"}, "what it writes is masked"},
+	{"internal/cli", []string{"(*App).writePlaybooks", "(*App).writeSuite"}, "what they write is masked"},
 	{"internal/starter", []string{"(Starter).Write", "(Starter).copyMod"}, "our own texts; go.mod"},
 	{"internal/cli", []string{"appendSummary"}, "files of a run's directory were masked when they were written"},
 	{"internal/project", []string{"createOnce"}, "our own texts"},

@@ -179,11 +179,13 @@ func TestUsage(t *testing.T) {
 		{"no files", "validate", "validate: FILE is missing\nnext: sdd-eval validate --help"},
 		{
 			"neither playbook nor run", "run",
-			"run: give either a playbook FILE, --resume RUN_ID or --again RUN_ID\nnext: sdd-eval run --help",
+			"run: give either a playbook FILE, --from DIR, --resume RUN_ID or --again RUN_ID\n" +
+				"next: sdd-eval run --help",
 		},
 		{
 			"both playbook and run", "run --playbook p --resume r",
-			"run: give either a playbook FILE, --resume RUN_ID or --again RUN_ID\nnext: sdd-eval run --help",
+			"run: give either a playbook FILE, --from DIR, --resume RUN_ID or --again RUN_ID\n" +
+				"next: sdd-eval run --help",
 		},
 		{
 			"unknown shell", "completion tcsh",

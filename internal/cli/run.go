@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,6 +52,9 @@ type runOptions struct {
 	rejudge string
 	// front are the options of `sdd-eval skill`, if that runs it.
 	front *skillOptions
+	// from says which evals of another tool are run, and how; cite has results name them, nil: they are a playbook's.
+	from suiteOptions
+	cite func(*plan.Plan)
 }
 
 func runCommand() command {
@@ -63,6 +65,7 @@ func runCommand() command {
 			"               [--units PATTERN] [--case CASES] [--variant VARIANTS]\n" +
 			"               [--ablate NAME|all] [--budget-usd USD] [--assume-cost USD] [--wait TIME]\n" +
 			"               [--llm-judge] [--untrusted] [--open] [--bell] [--dry-run]\n" +
+			"  sdd-eval run --from DIR [--agent KIND[/PRESET]] [--tag TAGS] [FLAGS] [-- COMMAND ARG...]\n" +
 			"  sdd-eval run --again RUN_ID [--only fail,error] [FLAGS]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
@@ -78,19 +81,24 @@ and its reports say so, and jobs that need all units are skipped. --again makes 
 playbook of another, in its mode: of the units whose results there are what --only says. What came
 of the other run stays as it is.
 
+--from runs the evals of another tool as they are: those of a plugin of Claude Code, with the plugin
+and without it. Recordings are in .sdd-eval beside the evals. docs/import.md says what is honoured.
+
 With --budget-usd no unit starts that may cost more than is left: one may cost its max_cost_usd,
 else the most that one of its variant has cost so far. What is not run for want of money leaves the
 run incomplete, which is an error; --resume with a larger budget runs it.`,
 		examples: `sdd-eval run .llman/sdd-eval/playbooks/demo.yaml
 sdd-eval run demo.yaml --parallel 4 --budget-usd 5
 sdd-eval run demo.yaml --units demo/refund/claude
+sdd-eval run --from plugins/pdf --mode record
 sdd-eval run --again latest --only fail,error
 sdd-eval run --resume latest`,
 		codes: runCodes,
-		args:  arguments{max: 1, what: "FILE", kind: kindFile},
+		args:  arguments{max: -1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			o := runOptions{mode: "live"}
 			o.definePlaybook(f)
+			o.from.define(f)
 			f.text(&o.resume, "resume", kindRun,
 				"The `RUN_ID` of the run to continue, the beginning of one, or latest.")
 			o.define(f)
@@ -107,10 +115,15 @@ sdd-eval run --resume latest`,
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
 				"Resume a run although what judges its units has changed. The run and its reports say so.")
 			return func(ctx context.Context, args []string) error {
+				if args = o.from.take(f, args); o.from.dir == "" && o.from.given(f) != "" {
+					return usageError("run: %s: for --from alone", o.from.given(f)).hint("sdd-eval run --help")
+				}
 				if err := o.complete("run", f, args); err != nil {
 					return err
 				}
 				switch {
+				case o.from.dir != "":
+					return a.runSuite(ctx, o)
 				case o.acceptChanged && o.resume == "":
 					return usageError("run: --accept-changed is for --resume").hint("sdd-eval run --help")
 				case o.resume != "" && o.dryRun:
@@ -172,10 +185,10 @@ func (o *runOptions) complete(name string, f *flags, args []string) error {
 		return usageError("%s: --ablate is for new runs of a playbook: remove it", name)
 	case o.again != "" && f.Changed("cassettes"):
 		return usageError("%s: --again uses the cassettes of the run: remove --cassettes", name)
-	case len(listed(o.playbook, o.resume, o.again)) != 1:
-		ways := []string{"a playbook FILE", "--resume RUN_ID", "--again RUN_ID"}
+	case len(listed(o.playbook, o.resume, o.again, o.from.dir)) != 1:
+		ways := []string{"a playbook FILE", "--from DIR", "--resume RUN_ID", "--again RUN_ID"}
 		if f.Lookup("resume") == nil {
-			ways = slices.Delete(ways, 1, 2)
+			ways = []string{ways[0], ways[3]}
 		}
 		err = usageError("%s: give either %s", name, alternatives(ways))
 	default:
@@ -241,15 +254,23 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		ballast[i] = make([]byte, 1<<20)
 	}
 	defer runtime.KeepAlive(&ballast)
+	_, err = a.runOnce(ctx, o, before, cfg)
+	return err
+}
+
+// runOnce carries a run out, tells what it came to, and returns the error by which the command ends.
+func (a *App) runOnce(
+	ctx context.Context, o runOptions, before former, cfg engine.Config,
+) (done engine.Finished, err error) {
 	w := a.newWatcher(a.secrets)
 	done, rep, err := a.carryOut(ctx, o, before, cfg, w)
 	w.close(o.bell)
 	a.ended(ctx, o, done, rep)
 	if err != nil {
-		return o.failed(ctx, err, done)
+		return done, o.failed(ctx, err, done)
 	}
 	if ctx.Err() != nil {
-		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
+		return done, &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
 	}
 	err = verdict(done.Verdict, done.ID, o.root)
 	if before.over && o.resume != "" {
@@ -258,7 +279,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 			e.next = before.again(o.root)
 		}
 	}
-	return err
+	return done, err
 }
 
 // ended tells what a run came to; rep is nil if it has no reports.
@@ -289,6 +310,13 @@ func (a *App) ended(ctx context.Context, o runOptions, done engine.Finished, rep
 	fmt.Fprintln(a.Stdout, done.Dir)
 }
 
+// citing has results of a plan name what it was made of.
+func (o runOptions) citing(p *plan.Plan) {
+	if o.cite != nil {
+		o.cite(p)
+	}
+}
+
 // newRunner returns what runs a plan. That the AI judge has no key is told before agents do work, not when the report
 // is made.
 func newRunner(plan *plan.Plan, cfg engine.Config) (*engine.Runner, error) {
@@ -305,6 +333,7 @@ func (a *App) dryRun(
 ) error {
 	plan, err := a.loadPlan(cfg, a.path(o.playbook), listed(o.ablate)...)
 	if err == nil {
+		o.citing(plan)
 		err = o.choose(plan, before, &cfg)
 	}
 	var runner *engine.Runner
@@ -383,6 +412,7 @@ func (a *App) carryOut(
 		selectUnits(&cfg, run.Manifest().Units)
 	} else {
 		if plan, err = a.loadPlan(cfg, a.path(o.playbook), listed(o.ablate)...); err == nil {
+			o.citing(plan)
 			err = o.choose(plan, before, &cfg)
 		}
 		if err == nil && o.rejudge != "" {
@@ -435,6 +465,9 @@ func (a *App) carryOut(
 func (o runOptions) command(mode engine.Mode) string {
 	if o.front != nil {
 		return o.front.line("--case", o.selection.cases, "--mode", string(mode))
+	}
+	if o.from.dir != "" {
+		return o.fromLine(string(mode))
 	}
 	if o.rejudge != "" {
 		return o.resumption(o.rejudge)

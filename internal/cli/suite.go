@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -86,17 +87,8 @@ func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 	if err != nil {
 		return usageError("convert: %w", err).hint("sdd-eval convert --help")
 	}
-	for _, p := range slices.Clone(s.Playbooks) {
-		// What is written is checked as the file that it becomes: positions in it would say nothing.
-		if _, err := plan.Parse(filepath.Join(options.Out, p.File), p.Text, kinds.All()); err != nil {
-			what := err.Error()
-			if problems, ok := errors.AsType[doc.Problems](err); ok {
-				what = problems[0].Path + ": " + problems[0].Reason
-			}
-			s.Add(p, what)
-		}
-	}
-	a.showSuite(s)
+	checkPlaybooks(s, options.Out)
+	a.showSuite(a.Stdout, s)
 	if len(s.Problems) > 0 && !o.partial {
 		return &exitError{
 			code: exitHarness, err: fmt.Errorf("convert: %s", doNotMap(s)),
@@ -115,6 +107,20 @@ func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 	return nil
 }
 
+// checkPlaybooks makes cases whose playbook cannot be loaded, as one in a directory, cases that do not map.
+func checkPlaybooks(s *suite.Suite, dir string) {
+	for _, p := range slices.Clone(s.Playbooks) {
+		// What is written is checked as the file that it becomes: positions in it would say nothing.
+		if _, err := plan.Parse(filepath.Join(dir, p.File), p.Text, kinds.All()); err != nil {
+			what := err.Error()
+			if problems, ok := errors.AsType[doc.Problems](err); ok {
+				what = problems[0].Path + ": " + problems[0].Reason
+			}
+			s.Add(p, what)
+		}
+	}
+}
+
 func doNotMap(s *suite.Suite) string {
 	bad := 0
 	for _, c := range s.Cases {
@@ -126,7 +132,7 @@ func doNotMap(s *suite.Suite) string {
 }
 
 // showSuite prints what maps and what does not.
-func (a *App) showSuite(s *suite.Suite) {
+func (a *App) showSuite(w io.Writer, s *suite.Suite) {
 	var out strings.Builder
 	cases, mapped, graders := 0, make(map[string]int), make(map[string]int)
 	for _, c := range s.Cases {
@@ -163,7 +169,7 @@ func (a *App) showSuite(s *suite.Suite) {
 		out.WriteString("note: ")
 		tell(p)
 	}
-	fmt.Fprint(a.Stdout, a.secrets.String(out.String()))
+	fmt.Fprint(w, a.secrets.String(out.String()))
 }
 
 // writePlaybooks writes all files or, if one is in the way, none.
@@ -200,7 +206,11 @@ func (a *App) elsewhere(file string) error {
 	if !ok {
 		return nil
 	}
+	advice := "convert them"
 	next := commandLine("convert", "--from", f.Name, a.shown(dir), "--out", "evals/"+filepath.Base(dir))
+	if f.Evals != nil {
+		advice, next = "run them", commandLine("run", "--from", a.shown(dir))
+	}
 	return usageError("%w", fault.Advise(
-		fmt.Errorf("%s is no playbook but part of evals in the format %s: convert them", file, f.Name), next))
+		fmt.Errorf("%s is no playbook but part of evals in the format %s: %s", file, f.Name, advice), next))
 }

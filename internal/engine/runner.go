@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -29,6 +30,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
+	"github.com/sdd-eval/sdd-eval/internal/suite"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
@@ -389,13 +391,16 @@ func (r *Runner) CassettePath(u plan.Unit) string {
 }
 
 // stem is the playbook's path without extension, by which cassettes are found; what is of a test in Go keeps that. A
-// playbook outside the root has its name alone, and so has one that was written for a skill.
+// playbook outside the root has its name alone, and so has one that was written to run evals of others.
 func (r *Runner) stem() string {
 	if file, ok := strings.CutPrefix(r.pb.File, skill.Generated+"/"); ok {
 		name, _, _ := strings.Cut(file, ".") // behind which may stand where its evals are
 		return name
 	}
 	stem := r.pb.File
+	if strings.HasPrefix(stem, suite.Generated+"/") {
+		stem = path.Base(stem)
+	}
 	if ext := filepath.Ext(stem); ext != cassette.GoExt {
 		stem = strings.TrimSuffix(stem, ext)
 	}

@@ -42,6 +42,11 @@ func Translate(pattern, flags string) (string, error) {
 	if strings.Contains(flags, "u") && t.sets {
 		return "", errors.New("the flags u and v exclude each other")
 	}
+	for _, f := range "im" {
+		if strings.ContainsRune(flags, f) {
+			t.modes = "(?" + string(f) + ")" + t.modes
+		}
+	}
 	if err := t.all(); err != nil {
 		return "", err
 	}
@@ -49,9 +54,11 @@ func Translate(pattern, flags string) (string, error) {
 	if strings.Contains(flags, "y") {
 		out = `\A(?:` + out + `)`
 	}
-	for _, f := range "im" {
-		if strings.ContainsRune(flags, f) {
-			out = "(?" + string(f) + ")" + out
+	out = t.modes + out
+	if len(t.aheads.looks) > 0 {
+		var err error
+		if out, err = t.aheads.rewrite(out); err != nil {
+			return "", err
 		}
 	}
 	if _, err := syntax.Parse(out, syntax.Perl); err != nil {
@@ -76,9 +83,18 @@ type translator struct {
 	in                 string
 	i                  int
 	out                strings.Builder
-	dot, unicode, sets bool // the flags s, u or v, and v
-	open               int  // groups
-	within             bool // brackets
+	dot, unicode, sets bool   // the flags s, u or v, and v
+	open               []look // groups
+	within             bool   // brackets
+	modes              string // the flags i and m as Go writes them
+	aheads             aheads
+}
+
+// look is an open group. Of one that looks ahead, begins is what it begins with, at its place in in, and from where
+// what it looks for is written.
+type look struct {
+	begins   string
+	at, from int
 }
 
 // peek reports whether the rest begins with a text.
@@ -133,10 +149,19 @@ func (t *translator) all() error {
 		repeatable = true
 		switch r := t.next(); r {
 		case ')':
-			if t.open--; t.open < 0 {
+			if len(t.open) == 0 {
 				return t.errorf(at, "a parenthesis that was not opened")
 			}
-			t.out.WriteByte(')')
+			group := t.open[len(t.open)-1]
+			t.open = t.open[:len(t.open)-1]
+			if group.begins == "" {
+				t.out.WriteByte(')')
+				continue
+			}
+			repeatable = false
+			if err := t.looked(group); err != nil {
+				return err
+			}
 		case '|', '^', '$':
 			repeatable = false
 			t.out.WriteRune(r)
@@ -171,7 +196,7 @@ func (t *translator) all() error {
 			t.literal(r)
 		}
 	}
-	if t.open > 0 {
+	if len(t.open) > 0 {
 		return errors.New("a parenthesis is not closed")
 	}
 	return nil
@@ -194,21 +219,44 @@ func (t *translator) end() bool {
 
 // lacking are the groups that Go's regular expressions lack.
 var lacking = []struct{ begins, name string }{
-	{"(?=", "a look ahead, (?=...)"},
-	{"(?!", "a negative look ahead, (?!...)"},
 	{"(?<=", "a look behind, (?<=...)"},
 	{"(?<!", "a negative look behind, (?<!...)"},
+	{"(?=", "a look ahead, (?=...), of more than one character"},
+	{"(?!", "a negative look ahead, (?!...), of more than one character"},
+}
+
+// looked takes the end of a group that looks ahead: an empty group stands for it, until all is written.
+func (t *translator) looked(group look) error {
+	out := t.out.String()
+	a, ok := lookAhead(t.modes+out[group.from:], group.begins == "(?!")
+	if !ok {
+		for _, l := range lacking {
+			if l.begins == group.begins {
+				return t.errorf(group.at, "Go's regular expressions do not have %s", l.name)
+			}
+		}
+	}
+	t.out.Reset()
+	fmt.Fprintf(&t.out, "%s(?P<%s%d>)", out[:group.from], aheadGroup, len(t.aheads.looks))
+	t.aheads.looks = append(t.aheads.looks, a)
+	return nil
 }
 
 // group takes what opens a group.
 func (t *translator) group() error {
 	at := t.i
-	for _, l := range lacking {
+	for _, l := range lacking[:2] {
 		if t.peek(l.begins) {
 			return t.errorf(at, "Go's regular expressions do not have %s", l.name)
 		}
 	}
-	t.open++
+	for _, l := range lacking[2:] {
+		if t.skip(l.begins) {
+			t.open = append(t.open, look{l.begins, at, t.out.Len()})
+			return nil
+		}
+	}
+	t.open = append(t.open, look{})
 	if !t.skip("(?") {
 		t.i++
 		t.out.WriteByte('(')

@@ -4,7 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"path"
+	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
@@ -46,7 +50,19 @@ func Install(ctx context.Context, src workspace.Source, file string) (Tree, erro
 		return Tree{}, fmt.Errorf("a %s is a directory with a %s, and there is none that git does not ignore: add "+
 			"it, or change .gitignore", what, file)
 	}
+	if evals := evalsOf(files[plan.PluginFile].Data); file == plan.PluginFile && evals != "" {
+		maps.DeleteFunc(files, func(p string, _ workspace.Seed) bool { return strings.HasPrefix(p, evals+"/") })
+	}
 	return Tree{files, t.LeftOut()}, nil
+}
+
+// evalsOf returns the directory in which a plugin has its evals, by its manifest; empty: it does not say.
+func evalsOf(manifest []byte) string {
+	n := doc.ParseJSON(plan.PluginFile, manifest).Root.Get("experimental").Get("evals")
+	if dir := path.Clean(n.Text()); n != nil && dir != "." {
+		return dir
+	}
+	return ""
 }
 
 // Sum is the same for trees that have the same files with the same contents and rights to execute them, and nobody can

@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // pluginCase is a case of a plugin's evals.
@@ -31,6 +32,7 @@ type pluginCase struct {
 	skills        []string // the same, each with a SKILL.md
 	adds          []string // directories and files that the workspace gets, below the plugin
 	scaffold      string
+	left          bool // out, for want of a tag; it has its place in the playbooks' names
 }
 
 // topKeys are keys of a case, beside its name and the version of the format.
@@ -100,7 +102,7 @@ func (c *pluginCase) check(r *pluginReader, mocked bool) {
 		c.cannot("schema_version", "the version %q of the format is not known: 1.0 and 1.1 are", v)
 	}
 	e := &c.execution.Settings
-	c.top.Runs, e.MaxTurns = cmp.Or(c.top.Runs, 3), cmp.Or(e.MaxTurns, 10)
+	c.top.Runs, e.MaxTurns = cmp.Or(r.Trials, c.top.Runs, 3), cmp.Or(e.MaxTurns, 10)
 	e.TimeoutSeconds = cmp.Or(e.TimeoutSeconds, 300)
 	c.execution.Prompt = strings.TrimSpace(c.execution.Prompt)
 	if c.execution.Prompt == "" {
@@ -272,6 +274,25 @@ func (c *pluginCase) findPlugins(r *pluginReader) {
 	c.plugins = nil
 }
 
+// agentPairs are the keys of an agent.
+func agentPairs(a playbook.Agent) doc.Pairs {
+	keys := doc.Pairs{{Key: "kind", Value: a.Kind}}
+	for _, k := range []struct{ name, value string }{
+		{"preset", a.Preset}, {"command", a.Command},
+	} {
+		if k.value != "" {
+			keys = append(keys, doc.Pair{Key: k.name, Value: k.value})
+		}
+	}
+	if a.Args != nil {
+		keys = append(keys, doc.Pair{Key: "args", Value: a.Args})
+	}
+	if a.Model != "" {
+		keys = append(keys, doc.Pair{Key: "model", Value: a.Model})
+	}
+	return keys
+}
+
 // setting is what cases of one playbook have in common.
 func (c *pluginCase) setting() string {
 	e := c.execution.Settings
@@ -286,7 +307,7 @@ func (r *pluginReader) playbooks() {
 	groups := make(map[string][]pluginCase)
 	var order []string
 	for _, c := range r.cases {
-		if !slices.ContainsFunc(r.Cases, func(k Case) bool { return k.ID == c.ID && k.Mapped }) {
+		if !c.Mapped {
 			continue
 		}
 		key := c.setting()
@@ -301,9 +322,18 @@ func (r *pluginReader) playbooks() {
 		if len(order) > 1 {
 			name += "-" + cases[0].ID
 		}
-		p := Playbook{File: name + ".yaml", Text: r.playbook(name, cases).YAML()}
+		if cases = slices.DeleteFunc(cases, func(c pluginCase) bool { return c.left }); len(cases) == 0 {
+			continue
+		}
+		p := Playbook{
+			File: name + ".yaml", Text: r.playbook(name, cases).YAML(), At: make(map[string]map[string]doc.Position),
+		}
 		for _, c := range cases {
 			p.Cases = append(p.Cases, c.ID)
+			p.At[c.ID] = make(map[string]doc.Position)
+			for i, id := range c.names() {
+				p.At[c.ID][id] = c.graders[i].at
+			}
 		}
 		r.Playbooks = append(r.Playbooks, p)
 	}
@@ -333,21 +363,19 @@ const scaffoldDir = ".scaffold"
 func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 	c := cases[0]
 	e := c.execution.Settings
-	agent := doc.Pairs{{Key: "kind", Value: r.Agent}}
-	if r.Preset != "" {
-		agent = append(agent, doc.Pair{Key: "preset", Value: r.Preset})
-	}
+	who := playbook.Agent{Kind: r.Agent, Preset: r.Preset, Command: r.Command, Args: r.Args}
 	if r.Agent == "claude-cli" {
-		args := []string{"-p", "--output-format", "stream-json", "--verbose", "--max-turns", fmt.Sprint(e.MaxTurns)}
+		who.Args = slices.Concat(r.Args, []string{
+			"-p", "--output-format", "stream-json", "--verbose", "--max-turns", fmt.Sprint(e.MaxTurns),
+		})
 		if e.AppendSystemPrompt != "" {
-			args = append(args, "--append-system-prompt", e.AppendSystemPrompt)
+			who.Args = append(who.Args, "--append-system-prompt", e.AppendSystemPrompt)
 		}
-		agent = append(agent, doc.Pair{Key: "args", Value: args})
 	}
 	if e.Model != "" && r.claude() {
-		agent = append(agent, doc.Pair{Key: "model", Value: e.Model})
+		who.Model = e.Model
 	}
-	with := doc.Pairs{{Key: "agent", Value: agent}}
+	with := doc.Pairs{{Key: "agent", Value: agentPairs(who)}}
 	if len(e.Env) > 0 {
 		var set doc.Pairs
 		for _, key := range slices.Sorted(maps.Keys(e.Env)) {
@@ -453,12 +481,8 @@ func (c *pluginCase) evaluators(r *pluginReader) []doc.Pairs {
 	reports := func(g grader) bool { return arms && g.withOnly() }
 	all := !slices.ContainsFunc(c.graders, func(g grader) bool { return !reports(g) })
 	var list []doc.Pairs
-	seen := make(map[string]int)
-	for _, g := range c.graders {
-		id := ident(g.Name)
-		if seen[id]++; seen[id] > 1 {
-			id = fmt.Sprintf("%s-%d", id, seen[id])
-		}
+	for i, id := range c.names() {
+		g := c.graders[i]
 		p := doc.Pairs{{Key: "name", Value: id}, {Key: "type", Value: g.kind, Comment: g.shown(r)}}
 		if g.Weight != 1 {
 			p = append(p, doc.Pair{Key: "weight", Value: g.Weight})
@@ -469,6 +493,19 @@ func (c *pluginCase) evaluators(r *pluginReader) []doc.Pairs {
 		list = append(list, append(p, g.keys...))
 	}
 	return list
+}
+
+// names are those of the evaluators that the graders become.
+func (c *pluginCase) names() []string {
+	names := make([]string, len(c.graders))
+	seen := make(map[string]int)
+	for i, g := range c.graders {
+		names[i] = ident(g.Name)
+		if seen[names[i]]++; seen[names[i]] > 1 {
+			names[i] = fmt.Sprintf("%s-%d", names[i], seen[names[i]])
+		}
+	}
+	return names
 }
 
 // shown says where the grader stands.

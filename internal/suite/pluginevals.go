@@ -85,6 +85,18 @@ func (r *pluginReader) path(file string) string {
 	return filepath.Join(r.dir, filepath.FromSlash(file))
 }
 
+// pluginEvalsDir is [Format.Evals] of plugins.
+func pluginEvalsDir(dir string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	r := &pluginReader{Suite: &Suite{}, dir: dir, tree: disk.Tree(dir), root: root, evals: "evals"}
+	err = r.readManifest()
+	return r.evals, err
+}
+
 func readPluginEvals(_ context.Context, dir string, o Options) (*Suite, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -103,6 +115,9 @@ func readPluginEvals(_ context.Context, dir string, o Options) (*Suite, error) {
 	}
 	if err := r.find(r.evals, 0, false); err != nil {
 		return nil, err
+	}
+	if len(r.Cases) == 0 && len(r.Tags) > 0 {
+		return nil, fmt.Errorf("%s has no case with the tag %s", r.path(r.evals), strings.Join(r.Tags, " or "))
 	}
 	if len(r.Cases) == 0 {
 		return nil, fmt.Errorf("%s has no cases: a case is a directory with a %s or a %s", r.path(r.evals), promptFile,
@@ -250,7 +265,7 @@ func (c *pluginCase) problem(at doc.Position, key, what string) {
 // readCase reads the case of a directory with these files.
 func (r *pluginReader) readCase(dir string, names map[string]bool, mocked bool) {
 	c := pluginCase{suite: r.Suite, dir: dir, Case: Case{Name: path.Base(dir), Graders: make(map[string]int)}}
-	before := len(r.Problems)
+	before, noted := len(r.Problems), len(r.Notes)
 	file := path.Join(dir, promptFile)
 	if names[caseFile] {
 		file = path.Join(dir, caseFile)
@@ -307,7 +322,13 @@ func (r *pluginReader) readCase(dir string, names map[string]bool, mocked bool) 
 		}
 	}
 	c.Mapped = len(r.Problems) == before
+	c.left = len(r.Tags) > 0 &&
+		!slices.ContainsFunc(r.Tags, func(t string) bool { return slices.Contains(c.top.Tags, t) })
 	r.cases = append(r.cases, c)
+	if c.left {
+		r.Problems, r.Notes = r.Problems[:before], r.Notes[:noted]
+		return
+	}
 	r.Cases = append(r.Cases, c.Case)
 }
 

@@ -1,15 +1,18 @@
 package suite
 
 import (
+	"encoding/json"
 	"fmt"
-	"io/fs"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/jsregexp"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // grader is one of the graders of a case.
@@ -87,15 +90,15 @@ func (p *toolPattern) decode(n *doc.Node) {
 type writeGrader func(r *pluginReader, g *grader, n *doc.Node) error
 
 var graderTypes = map[string]struct {
-	body  string // the key that takes what stands below the head of a file
-	write writeGrader
+	body  string      // the key that takes what stands below the head of a file
+	write writeGrader // nil: baselineGrader
 }{
 	"regex":       {"pattern", regexGrader},
 	"tool_used":   {"", toolUsedGrader},
 	"tool_order":  {"", toolOrderGrader},
 	"file_exists": {"", fileGrader},
 	"llm":         {"criteria", llmGrader},
-	"baseline":    {"criteria", baselineGrader},
+	"baseline":    {"criteria", nil},
 }
 
 // readGrader reads a grader, which has a name unless it gives one itself, and what stands below the head of its file.
@@ -131,7 +134,14 @@ func (r *pluginReader) readGrader(c *pluginCase, n *doc.Node, name, body string)
 			n.Errorf("", "the name %q is that of another grader, too", g.Name)
 		}
 	}
-	if err := kind.write(r, &g, n.Without("type", "name", "weight", "arm")); err != nil {
+	own := n.Without("type", "name", "weight", "arm")
+	var err error
+	if kind.write == nil {
+		err = baselineGrader(r, c, &g, own)
+	} else {
+		err = kind.write(r, &g, own)
+	}
+	if err != nil {
 		c.problem(g.at, g.Name, err.Error())
 	}
 	c.graders = append(c.graders, g)
@@ -173,6 +183,9 @@ func regexGrader(_ *pluginReader, g *grader, n *doc.Node) error {
 		if strings.Contains(k.Flags, "y") {
 			return fmt.Errorf("match: %s with the flag y", k.Match)
 		}
+		if strings.Contains(k.Pattern, "(?=") || strings.Contains(k.Pattern, "(?!") {
+			return fmt.Errorf("match: %s with a look ahead", k.Match)
+		}
 		number, _ := strconv.Atoi(count)
 		check = append(check, doc.Pair{Key: "matches", Value: []string{written}},
 			doc.Pair{Key: "min_count", Value: number}, doc.Pair{Key: "max_count", Value: number})
@@ -183,6 +196,8 @@ func regexGrader(_ *pluginReader, g *grader, n *doc.Node) error {
 	case "", "last_message":
 	case "file":
 		check = append(check, doc.Pair{Key: "file", Value: k.Target.Path})
+	case "files":
+		check = append(check, doc.Pair{Key: "target", Value: "created_files"})
 	default:
 		return fmt.Errorf("target: %s is Claude Code's own text, which other runs do not have", k.Target)
 	}
@@ -311,13 +326,40 @@ func fileGrader(_ *pluginReader, g *grader, n *doc.Node) error {
 	if !n.Decode(&k) {
 		return nil
 	}
-	if !fs.ValidPath(k.Path) || strings.ContainsAny(k.Path, `*?\`) {
-		return fmt.Errorf("path: %q is no path of one file below the workspace: patterns are not looked for", k.Path)
+	key := "matches"
+	if !k.Exists {
+		key = "not_matches"
 	}
-	g.kind = "files"
-	file := doc.Pairs{{Key: "path", Value: k.Path}, {Key: "exists", Value: k.Exists}}
-	g.keys = doc.Pairs{{Key: "expect", Value: []doc.Pairs{file}}}
+	g.kind = "text"
+	g.keys = doc.Pairs{{Key: "checks", Value: []doc.Pairs{{
+		{Key: "id", Value: ident(g.Name)},
+		{Key: key, Value: []string{globbed(k.Path)}},
+		{Key: "target", Value: "created_files"},
+	}}}}
 	return nil
+}
+
+// globbed returns the regular expression of the lines that a pattern of file_exists means.
+func globbed(pattern string) string {
+	var b strings.Builder
+	b.WriteString(`(?m)^`)
+	for rest := pattern; rest != ""; {
+		var ok bool
+		if rest, ok = strings.CutPrefix(rest, "**/"); ok {
+			b.WriteString(`(?:.*/)?`)
+		} else if rest, ok = strings.CutPrefix(rest, "**"); ok {
+			b.WriteString(`.*`)
+		} else if rest, ok = strings.CutPrefix(rest, "*"); ok {
+			b.WriteString(`[^/\n]*`)
+		} else if rest, ok = strings.CutPrefix(rest, "?"); ok {
+			b.WriteString(`.`)
+		} else {
+			r, size := utf8.DecodeRuneInString(rest)
+			b.WriteString(regexp.QuoteMeta(string(r)))
+			rest = rest[size:]
+		}
+	}
+	return b.String() + `$`
 }
 
 // samples is how often a model is asked: most of its answers decide.
@@ -331,41 +373,105 @@ func llmGrader(r *pluginReader, g *grader, n *doc.Node) error {
 	if !n.Decode(&k) {
 		return nil
 	}
-	if r.JudgeModel == "" {
-		return fmt.Errorf("a model is to decide: name one with --judge-model")
-	}
-	shown := "Judge the last message of a coding agent:\n{{candidate_answer}}\n"
+	what := ""
 	switch k.Focus.Source {
 	case "", "last_message":
+		what = "the last message of a coding agent"
 	case "file":
-		shown = fmt.Sprintf("Judge the file %s that a coding agent left, as the changes show it:\n{{file_changes}}\n",
-			strings.ReplaceAll(k.Focus.Path, "{{", "{ {"))
+		what = fmt.Sprintf("the file %s that a coding agent left", strings.ReplaceAll(k.Focus.Path, "{{", "{ {"))
 	case "files":
-		shown = "Judge the files that a coding agent left, as the changes show them:\n{{file_changes}}\n"
+		what = "the files that a coding agent left"
 	case "trace":
-		shown = "Judge what a coding agent said and did:\n{{output_messages}}\n{{tool_calls}}\n"
+		what = "what a coding agent said and did"
 	default:
-		return fmt.Errorf("focus: stand-ins for MCP servers are not played")
+		return fmt.Errorf("focus: %s is not shown to judges", k.Focus)
 	}
-	g.kind = "llm_judge"
-	g.keys = doc.Pairs{
-		{Key: "model", Value: r.JudgeModel},
-		{Key: "samples", Value: samples},
-		{Key: "prompt", Value: shown},
-		{Key: "rubrics", Value: []doc.Pairs{{
-			{Key: "id", Value: ident(g.Name)},
-			{Key: "text", Value: strings.TrimSpace(k.Criteria) + "\n"},
-			{Key: "required", Value: true},
-		}}},
-	}
+	r.asks(g, what, k.Focus.Source, k.Criteria)
 	return nil
 }
 
-func baselineGrader(_ *pluginReader, _ *grader, n *doc.Node) error {
+// asks makes of a grader one that a model or an agent decides, who looks at a source. What names that for people.
+func (r *pluginReader) asks(g *grader, what, source, criteria string) {
+	criteria = strings.TrimSpace(criteria) + "\n"
+	rubric := doc.Pairs{{Key: "id", Value: ident(g.Name)}}
+	g.kind = "llm_judge"
+	if r.JudgeModel != "" {
+		shown := "Judge " + what
+		switch source {
+		case "", "last_message":
+			shown += ":\n{{candidate_answer}}\n"
+		case "trace":
+			shown += ":\n{{output_messages}}\n{{tool_calls}}\n"
+		default:
+			shown += ", as the changes show " + map[string]string{"file": "it"}[source]
+			if source == "files" {
+				shown += "them"
+			}
+			shown += ":\n{{file_changes}}\n"
+		}
+		g.keys = doc.Pairs{
+			{Key: "model", Value: r.JudgeModel}, {Key: "samples", Value: samples}, {Key: "prompt", Value: shown},
+		}
+	} else {
+		judge := r.Judge
+		if judge.Kind == "" {
+			judge = playbook.Agent{Kind: r.Agent, Preset: r.Preset, Command: r.Command, Args: r.Args}
+		}
+		g.keys = doc.Pairs{{Key: "agent", Value: agentPairs(judge)}}
+		criteria = "Of " + what + ":\n" + criteria
+		if source == "trace" {
+			rubric = append(rubric, doc.Pair{Key: "calls", Value: true})
+		}
+	}
+	rubric = append(rubric, doc.Pair{Key: "text", Value: criteria}, doc.Pair{Key: "required", Value: true})
+	g.keys = append(g.keys, doc.Pair{Key: "rubrics", Value: []doc.Pairs{rubric}})
+}
+
+const (
+	baselineLines = 12       // of a baseline that are shown from each end
+	maxBaseline   = 64 << 10 // bytes of it that are shown
+)
+
+func baselineGrader(r *pluginReader, c *pluginCase, g *grader, n *doc.Node) error {
 	var k struct {
 		BaselineFile string `yaml:"baseline_file,required"`
 		Criteria     string `yaml:"criteria,required"`
 	}
-	n.Decode(&k)
-	return fmt.Errorf("baseline: a session is not compared with Claude Code's own record of another one")
+	if !n.Decode(&k) {
+		return nil
+	}
+	if c.at == nil {
+		c.at = make(map[string]*doc.Node)
+	}
+	c.at["baseline_file"] = n.Get("baseline_file")
+	p, ok := c.below(r, "baseline_file", k.BaselineFile)
+	if !ok {
+		return nil
+	}
+	data, err := r.tree.ReadRegular(r.path(p), doc.MaxSize)
+	if err != nil {
+		return fmt.Errorf("baseline_file: %w", err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if !json.Valid([]byte(line)) {
+			return fmt.Errorf("baseline_file: %s is no session: each line must be a JSON value", k.BaselineFile)
+		}
+		lines = append(lines, line)
+	}
+	if more := len(lines) - 2*baselineLines; more > 0 {
+		lines = slices.Concat(lines[:baselineLines], []string{fmt.Sprintf("[%d more messages]", more)},
+			lines[len(lines)-baselineLines:])
+	}
+	text := strings.ToValidUTF8(strings.Join(lines, "\n"), "\uFFFD")
+	if len(text) > maxBaseline {
+		return fmt.Errorf("baseline_file: what is shown of %s has %d bytes, more than %d", k.BaselineFile, len(text),
+			maxBaseline)
+	}
+	r.asks(g, "what a coding agent said and did", "trace", "It is at least as good as the session below by this "+
+		"criterion: "+strings.TrimSpace(k.Criteria)+"\n\nThe session to compare with, a message a line:\n"+text)
+	return nil
 }

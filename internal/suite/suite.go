@@ -10,7 +10,13 @@ import (
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
+
+// Generated is the directory, below a project's root and with slashes, of the playbooks that are written to run evals
+// as they are.
+const Generated = ".llman/sdd-eval/suites"
 
 // Format is a format of evals.
 type Format struct {
@@ -19,15 +25,18 @@ type Format struct {
 	What string
 	// of returns the directory to convert of which a path, absolute, is a part; empty: it is none. It only looks at
 	// names.
-	of   func(path string) string
-	read func(ctx context.Context, dir string, o Options) (*Suite, error)
+	of func(path string) string
+	// Evals returns the directory, below the one to convert and with slashes, that has the evals: they can be run as
+	// they are. Nil: they cannot.
+	Evals func(dir string) (string, error)
+	read  func(ctx context.Context, dir string, o Options) (*Suite, error)
 }
 
 // Formats returns all formats.
 func Formats() []Format {
 	return []Format{{
 		Name: "plugin-evals", What: "a plugin of Claude Code, with the directory evals",
-		of: pluginOf, read: readPluginEvals,
+		of: pluginOf, Evals: pluginEvalsDir, read: readPluginEvals,
 	}, {
 		Name: "skill", What: "a skill with evals/evals.json, as `sdd-eval skill` runs them",
 		of: skillOf, read: readSkill,
@@ -50,8 +59,17 @@ type Options struct {
 	Out string
 	// Agent and Preset are those of the variants.
 	Agent, Preset string
-	// JudgeModel is the model that is asked whatever a model is to decide; empty: there is none.
+	// Command and Args are the program of the agents, as playbooks name it; empty: that of the kind.
+	Command string
+	Args    []string
+	// JudgeModel is the model that is asked whatever a model is to decide. If it is empty, Judge is asked, an agent, or
+	// without a kind that of the variants.
 	JudgeModel string
+	Judge      playbook.Agent
+	// Tags, if there are any, leave out the cases that have none of them, where a format has tags.
+	Tags []string
+	// Trials, if it is not 0, takes the place of what the suite says of how often a case is tried.
+	Trials int
 	// Scripts: scripts that prepare workspaces are taken over, as steps that run confined.
 	Scripts bool
 	// Ignore are settings of sessions that need not be honoured, among those of [Ignorable].
@@ -85,6 +103,23 @@ type Playbook struct {
 	File  string // its name in Options.Out
 	Cases []string
 	Text  []byte
+	// At are the places in the source of what a case expects, by the case's id and the evaluator's name.
+	At map[string]map[string]doc.Position
+}
+
+// Cite has the evaluators of a plan, which was made of the playbook, stand where the source has them. Name returns how
+// results cite a file.
+func (p Playbook) Cite(plan *plan.Plan, name func(file string) string) {
+	for i, u := range plan.Units {
+		evaluators := slices.Clone(u.Evaluators)
+		for j, e := range evaluators {
+			if at, ok := p.At[u.Case.ID][e.Name]; ok {
+				at.File = name(at.File)
+				evaluators[j].Position = at
+			}
+		}
+		plan.Units[i].Evaluators = evaluators
+	}
 }
 
 // Problem is what does not map, or cannot be read.

@@ -4,6 +4,8 @@ package text
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
@@ -21,7 +23,7 @@ type judge struct{ checks []check }
 type check struct {
 	id   string
 	text string // what must hold, in words
-	file string // clean, below the workspace; empty: it is about the agent's last message
+	file string // clean, below the workspace, or created; empty: it is about the agent's last message
 	rule rule
 }
 
@@ -45,7 +47,7 @@ func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 		if !read {
 			err := ctx.Err()
 			if err == nil {
-				s, err = open(in, c.file)
+				s, err = open(ctx, in, c.file)
 			}
 			if err != nil {
 				return evaluator.Verdict{Outcome: result.Error, Reason: err.Error()}
@@ -70,14 +72,24 @@ func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 	return v
 }
 
-// open returns the message or the file that a check is about.
-func open(in evaluator.Input, file string) (source, error) {
-	if file == "" {
+// created stands for the paths of the files that the agent made, where a file could. It is no clean path.
+const created = "the list of created files/"
+
+// open returns the message, the file or the list that a check is about.
+func open(ctx context.Context, in evaluator.Input, file string) (source, error) {
+	switch file {
+	case "":
 		s := source{text: in.Run.Answer()}
 		if strings.TrimSpace(s.text) == "" {
 			s.missing = "the agent said nothing in its last turn"
 		}
 		return s, nil
+	case created:
+		if in.Changes == nil {
+			return source{}, errors.New("no workspace")
+		}
+		diff, err := in.Changes(ctx)
+		return source{name: strings.TrimSuffix(created, "/"), text: strings.Join(createdFiles(diff), "\n")}, err
 	}
 	left, err := expect.OpenTree(in)
 	if err != nil {
@@ -88,6 +100,28 @@ func open(in evaluator.Input, file string) (source, error) {
 		missing = file + ": " + missing
 	}
 	return source{file, string(data), missing}, err
+}
+
+// createdFiles returns the paths of the files that a diff, as [evaluator.Input] has it, says are new.
+func createdFiles(diff string) []string {
+	var files []string
+	before := ""
+	for line := range strings.Lines(diff) {
+		line = strings.TrimSuffix(line, "\n")
+		if mode, ok := strings.CutPrefix(line, "new file mode "); ok && mode != "040000" && before != "" {
+			// The name stands there twice, as a/NAME and b/NAME, with quotes if it has unusual characters.
+			name := before[:len(before)/2]
+			if unquoted, err := strconv.Unquote(name); err == nil {
+				name = unquoted
+			}
+			files = append(files, strings.TrimPrefix(name, "a/"))
+		}
+		before, _ = strings.CutPrefix(line, "diff --git ")
+		if before == line {
+			before = ""
+		}
+	}
+	return files
 }
 
 // keys are the evaluator's own keys in a playbook.
@@ -107,6 +141,7 @@ type checkKeys struct {
 	MinCount    int      `yaml:"min_count" default:"1" min:"1" max:"10000" doc:"How often contains, matches are there."`
 	MaxCount    int      `yaml:"max_count" min:"1" max:"10000" doc:"How often at most; default: any number of times."`
 	File        string   `yaml:"file" min:"1" doc:"File in the workspace; default: the agent's last message."`
+	Target      string   `yaml:"target" enum:"created_files" doc:"The paths of files that the agent made, a line each."`
 }
 
 // Kind returns the kind of evaluator.
@@ -141,6 +176,11 @@ func (k checkKeys) compile(item *doc.Node) check {
 			item.Errorf("file", "%v", err)
 		}
 	}
+	if k.Target != "" {
+		if c.file = created; k.File != "" {
+			item.Errorf("target", "give either `file` or `target`")
+		}
+	}
 	var given []string
 	for _, op := range ops {
 		if item.Get(op) != nil {
@@ -162,7 +202,7 @@ func (k checkKeys) compile(item *doc.Node) check {
 		c.rule.patterns = append(c.rule.patterns, compilePattern(p, strings.HasSuffix(c.rule.op, "matches")))
 	}
 	if c.text == "" {
-		c.text = source{name: c.file}.String() + " " + c.rule.String()
+		c.text = source{name: strings.TrimSuffix(c.file, "/")}.String() + " " + c.rule.String()
 	}
 	return c
 }

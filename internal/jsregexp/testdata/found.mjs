@@ -34,6 +34,12 @@ const cases = [
   ["foo", "y", ["foo bar", "a foo"]], ["a|b", "y", ["b", "cb", "a"]], ["foo", "gd", ["foofoo", "bar"]],
   ["straße|K", "i", ["STRASSE", "k", "straße"]], ["\\w+", "g", ["one two_3 é", "--"]],
   ["--", "", ["a--b", "a-b"]], ["~&^", "", ["~&"]], ["$", "m", ["x"]], ["tab\\there", "", ["tab\there"]],
+  ["^(?:[^/\\n]|/(?![/*]))*filesize\\s*<", "im",
+    ["rule {\n  filesize <", "// filesize <", "/* filesize <", "a/b filesize <", "/\nfilesize <", "x / /filesize <"]],
+  ["a(?!b)", "i", ["ab", "AB a", "a", "ac", "aB"]], ["a(?=b)", "", ["a", "ab", "ac"]], ["(?!a)(?!b).", "", ["ab", "abc"]],
+  ["(?:a(?![b-d]))+x?", "", ["ab", "aax", "ad a"]], ["(?=[a-c])(?!b)\\w{2}", "", ["b1", "c1", "d1", "a"]],
+  ["x(?!y)$", "m", ["x\ny", "xy", "x"]], ["x(?=\\n)$", "m", ["x\ny", "x"]], ["x(?!é|\\d)", "", ["xé", "x5", "x"]],
+  ["(?:a(?=b)|b(?=a))*c", "", ["ababc", "abac", "c", "abc"]],
   ["é+", "", ["éé"]], ["a#b c", "", ["a#b c", "a"]], ["[^/\\\\]", "", ["/", "\\", "x"]],
 ];
 const found = [];
