@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// endWait is how long the end of the connection is waited for when the agent cannot be written to.
+const endWait = time.Second
+
 // maxServed is how many requests of the other side may be served at a time; further ones are answered with an error.
 const maxServed = 1024
 
@@ -330,19 +333,28 @@ func (c *conn) begin(
 	c.calls[pending.id] = pending
 	c.mu.Unlock()
 	err = c.send(ctx, Message{Version: "2.0", ID: pending.id, Method: method, Params: raw})
-	// If the connection has ended, done has the reason, or even the response.
-	if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
-		c.abandon(pending)
+	if err == nil || errors.Is(err, errStopped) {
+		return pending, nil
+	}
+	// An agent that ends is no longer written to before its last output is read, which says more than a broken pipe.
+	select {
+	case <-c.ended:
+	case <-ctx.Done():
+	case <-time.After(endWait):
+	}
+	if ctx.Err() == nil && c.abandon(pending) {
 		return nil, fmt.Errorf("acp: send %s: %w", method, err)
 	}
-	return pending, nil
+	return pending, nil // done has the response, or why the connection ended
 }
 
-// abandon forgets a call: its response will be unmatched.
-func (c *conn) abandon(pending *call) {
+// abandon forgets a call: its response will be unmatched. It reports whether the call was open.
+func (c *conn) abandon(pending *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	_, open := c.calls[pending.id]
 	delete(c.calls, pending.id)
+	return open
 }
 
 // call sends a request and waits for its result.

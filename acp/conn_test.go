@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -217,6 +218,37 @@ func TestResponseThenExit(t *testing.T) {
 		wg.Wait()
 		<-c.Done()
 		require.ErrorIs(t, c.Err(), ErrEnded)
+	}
+}
+
+// TestEndedWhileWriting: an agent that ends while it is written to closes its input first, and the broken pipe says
+// less than the end of its output, or what it answered with its last breath.
+func TestEndedWhileWriting(t *testing.T) {
+	tests := []struct {
+		name string
+		last func(*peer) // what comes of the agent after it closed its input
+		want error       // nil: it has answered
+	}{
+		{"it ends", func(p *peer) { p.out.Close() }, ErrEnded},
+		{"it answers and ends", func(p *peer) {
+			p.send(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`)
+			p.out.Close()
+		}, nil},
+		{"it goes on", func(*peer) {}, syscall.EPIPE},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, p := connect(t, ClientConfig{})
+				_ = p.pipe.CloseWithError(syscall.EPIPE)
+				background(t, func() {
+					synctest.Wait() // the client knows of the broken pipe
+					tt.last(p)
+				})
+				_, err := c.Initialize(context.Background())
+				require.ErrorIs(t, err, tt.want)
+			})
+		})
 	}
 }
 

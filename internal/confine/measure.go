@@ -95,12 +95,14 @@ func (h Properties) String() string {
 // measureTimeout bounds the measurement, which takes milliseconds.
 const measureTimeout = 20 * time.Second
 
-// bounds are limits that are enough for every Go program, and what a prober asks for that tries to exceed them.
-var bounds = []struct {
+// bound is a limit that is enough for every Go program, and what a prober asks for that tries to exceed it.
+type bound struct {
 	property Property
 	limits   supervise.Limits
 	asks     probe.Targets
-}{
+}
+
+var bounds = []bound{
 	{Forks, supervise.Limits{Threads: 64}, probe.Targets{Threads: 128}},
 	{Memory, supervise.Limits{Memory: 64 << 20}, probe.Targets{Memory: 96 << 20}},
 	{CPU, supervise.Limits{CPUs: 0.1}, probe.Targets{CPU: 15 * time.Millisecond}},

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +24,32 @@ type ofAnotherVersion struct{ method }
 func (m ofAnotherVersion) confine(c *supervise.Command, v view) error {
 	c.Args = []string{c.Path, "0123456789abcdef", helper.Prober}
 	return m.method.confine(c, v)
+}
+
+// late is a sandbox that works, with probers that begin when files were counted for the first time.
+type late struct{ method }
+
+func (m late) confine(c *supervise.Command, v view) error {
+	c.Args = append([]string{"sh", "-c", `sleep 1.2; exec "$@"`, "sh", c.Path}, c.Args[1:]...)
+	c.Path = "/bin/sh"
+	return m.method.confine(c, v)
+}
+
+// TestDiskOfBusyMachine: where others free more of the disk than a prober fills, it is found out only when the files
+// are counted; and a prober that got no processor until they were counted stays until the second time, which takes this long.
+func TestDiskOfBusyMachine(t *testing.T) {
+	t.Parallel()
+	others := filepath.Join(t.TempDir(), "others")
+	require.NoError(t, os.WriteFile(others, make([]byte, 64<<20), 0o600))
+	freed := time.AfterFunc(500*time.Millisecond, func() { _ = os.Remove(others) })
+	defer freed.Stop()
+	own := t.TempDir()
+	i := slices.IndexFunc(bounds, func(b bound) bool { return b.property == Disk })
+	asks := bounds[i].asks
+	asks.Own = own
+	holds, err := tryLimit(t.Context(), late{landlock{}}, bounds[i].limits, asks)
+	require.NoError(t, err)
+	assert.True(t, holds)
 }
 
 // TestProberFails: if a prober fails, the sandbox may work, and there is no advice to run without one.

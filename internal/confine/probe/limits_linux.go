@@ -77,8 +77,8 @@ func haveMemory(n int64) error {
 	return nil
 }
 
-// afterwards is how long the disk stays filled: one who counts needs some time.
-const afterwards = 2 * time.Second
+// afterwards is how long the disk stays filled: longer than from one count of the files to the next.
+const afterwards = 8 * time.Second
 
 // fillDisk writes one half to a file, and the other to one that it has removed.
 func fillDisk(dir string, n int64) error {
