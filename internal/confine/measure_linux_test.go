@@ -36,7 +36,7 @@ func (m late) confine(c *supervise.Command, v view) error {
 }
 
 // TestDiskOfBusyMachine: where others free more of the disk than a prober fills, it is found out only when the files
-// are counted; and a prober that got no processor until they were counted stays until the second time, which takes this long.
+// are counted. A prober that got no processor until they were stays until the second time, which takes this long.
 func TestDiskOfBusyMachine(t *testing.T) {
 	t.Parallel()
 	others := filepath.Join(t.TempDir(), "others")
