@@ -133,13 +133,17 @@ func (a *App) printNotes(r lint.Report) {
 	}
 }
 
-// printFindings prints two lines for each finding.
 func (a *App) printFindings(r lint.Report) {
 	for _, f := range r.Findings {
-		at := doc.Position{File: a.shownFile(f.Position.File), Line: f.Position.Line}
-		line := fmt.Sprintf("%s: %s [%s]: %s", at, f.Rule, f.Where, f.What)
-		fmt.Fprintf(a.Stdout, "%s\n    %s\n", printable(a.secrets.String(line)), f.Remedy)
+		fmt.Fprint(a.Stdout, a.findingText(f))
 	}
+}
+
+// findingText returns the two lines of a finding, harmless and without secrets.
+func (a *App) findingText(f lint.Finding) string {
+	at := doc.Position{File: a.shownFile(f.Position.File), Line: f.Position.Line}
+	line := fmt.Sprintf("%s: %s [%s]: %s", at, f.Rule, f.Where, f.What)
+	return printable(a.secrets.String(line)) + "\n    " + f.Remedy + "\n"
 }
 
 // shownFile returns a file that is named like the playbook, or is absolute, as the user would write it.

@@ -20,12 +20,14 @@ import (
 func validateCommand() command {
 	return command{
 		name:  "validate",
-		usage: "[--untrusted] FILE...",
+		usage: "[--null] [--untrusted] FILE...",
 		short: "check playbooks and eval files",
 		long: `Checks playbooks and eval files without running anything. Prints every error of every file as
 file:line:column: path: reason, and for each valid file a line "ok FILE" with the number of its jobs
 and units. A job outside the matrix runs once; a unit is one trial of one case with one variant.
 A valid file in which "sdd-eval lint" finds something has a line "found FILE" and the findings.
+With --null an agent that does nothing runs each case of which that does not tell whether such an
+agent passes: steps, judges and the sandbox are those of a run, and no model is asked.
 --untrusted checks what a replay would refuse.`,
 		examples: `sdd-eval validate .llman/sdd-eval/playbooks/demo.yaml
 sdd-eval validate evals/*/*.yaml`,
@@ -34,18 +36,23 @@ sdd-eval validate evals/*/*.yaml`,
 2  a file has errors, cannot be read, or accepts what is not found`,
 		args: arguments{min: 1, max: -1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
-			var untrusted bool
-			f.untrusted(&untrusted)
-			return func(ctx context.Context, files []string) error { return a.validate(ctx, untrusted, files) }
+			var o validateOptions
+			f.BoolVar(&o.null, "null", false, "Run an agent that does nothing, with the playbook's steps and judges, "+
+				"and warn of the cases that it passes.")
+			f.untrusted(&o.untrusted)
+			return func(ctx context.Context, files []string) error { return a.validate(ctx, o, files) }
 		},
 	}
 }
 
+// validateOptions are the flags of `sdd-eval validate`.
+type validateOptions struct{ null, untrusted bool }
+
 // validate goes on after a file with errors, so that one call shows all errors.
-func (a *App) validate(ctx context.Context, untrusted bool, files []string) error {
+func (a *App) validate(ctx context.Context, o validateOptions, files []string) error {
 	bad, findings, next := 0, 0, ""
 	for _, file := range files {
-		line, report, err := a.validateFile(ctx, untrusted, file)
+		line, report, err := a.validateFile(ctx, o, file)
 		if err != nil {
 			if ctx.Err() != nil {
 				return err
@@ -71,13 +78,13 @@ func (a *App) validate(ctx context.Context, untrusted bool, files []string) erro
 
 // validateFile returns the line to print for a valid file, and what was found in it.
 func (a *App) validateFile(
-	ctx context.Context, untrusted bool, file string,
+	ctx context.Context, o validateOptions, file string,
 ) (line string, found lint.Report, err error) {
 	root, err := rundir.ProjectRoot(a.Dir, "", a.Getenv)
 	if err != nil {
 		root = "" // only a playbook with scripts above its own directory needs one
 	}
-	p, err := a.readPlaybook(root, file, untrusted)
+	p, err := a.readPlaybook(root, file, o.untrusted)
 	if err != nil {
 		return "", found, err
 	}
@@ -91,6 +98,13 @@ func (a *App) validateFile(
 	found, err = a.lintPlaybook(ctx, recordingsFlags{}, root, p)
 	if err != nil {
 		return "", found, err
+	}
+	if o.null {
+		passed, err := a.validateNull(ctx, o, cmp.Or(root, p.Dir), file, found.Open)
+		if err != nil {
+			return "", found, fmt.Errorf("%s: %w", file, err)
+		}
+		found.Findings = append(found.Findings, passed...)
 	}
 	line = fmt.Sprintf("%s: %s, %s", file, count(len(plan.Jobs), "job"), count(len(plan.Units), "unit"))
 	if n := len(found.Findings); n > 0 {

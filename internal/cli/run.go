@@ -272,6 +272,7 @@ func (a *App) runOnce(
 	if ctx.Err() != nil {
 		return done, &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
 	}
+	a.warnNull(ctx, o, cfg, done)
 	err = verdict(done.Verdict, done.ID, o.root)
 	if before.over && o.resume != "" {
 		fmt.Fprintf(a.Stderr, "the run %s was finished already: nothing was left to run\n", done.ID)

@@ -19,25 +19,26 @@ import (
 )
 
 // idlePasses finds cases that an agent passes that says nothing and does nothing. It has the evaluators judge the
-// workspace as it is prepared, and knows nothing where one of them starts a program or asks a model, or where a step
-// does.
+// workspace as it is prepared. Where one of them starts a program or asks a model, or where a step does, what it finds
+// is open.
 func idlePasses(ctx context.Context, s *suite, found func(Finding)) error {
 	for i := range s.cases {
 		c := &s.cases[i]
 		deciding := slices.Clone(c.unit.Evaluators)
 		deciding = slices.DeleteFunc(deciding, func(e plan.Evaluator) bool { return e.Advisory })
-		if len(deciding) == 0 || slices.ContainsFunc(deciding, unknown) {
+		if len(deciding) == 0 {
 			continue
 		}
-		if slices.ContainsFunc(c.unit.Steps, func(step plan.Step) bool { return step.Run != "" }) {
-			continue
-		}
-		passes, err := s.idle(ctx, c, deciding)
-		if err != nil {
-			return fmt.Errorf("case %s: %w", c.ID, err)
-		}
-		if !passes {
-			continue
+		open := slices.ContainsFunc(deciding, unknown) ||
+			slices.ContainsFunc(c.unit.Steps, func(step plan.Step) bool { return step.Run != "" })
+		if !open {
+			passes, err := s.idle(ctx, c, deciding)
+			if err != nil {
+				return fmt.Errorf("case %s: %w", c.ID, err)
+			}
+			if !passes {
+				continue
+			}
 		}
 		at := deciding[0]
 		names := make([]string, len(deciding))
@@ -48,7 +49,7 @@ func idlePasses(ctx context.Context, s *suite, found func(Finding)) error {
 			}
 		}
 		found(Finding{
-			Position: at.Position, Where: c.ID,
+			Position: at.Position, Where: c.ID, open: open,
 			What: fmt.Sprintf("an agent that does nothing passes case %s: what is expected holds from the start, by %s",
 				c.ID, strings.Join(names, ", ")),
 		})
