@@ -46,6 +46,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -183,6 +184,8 @@ type harness struct {
 	environment engine.Config
 	// runDir is the project below which runs are kept, absolute; empty: they are not.
 	runDir string
+	// suite is the evals of a skill that are run; nil: others are.
+	suite *skill.Suite
 }
 
 // cassettes is the directory of the cassettes, absolute.

@@ -4,13 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
@@ -23,7 +28,7 @@ import (
 //
 // Recordings are below evals/.sdd-eval, and only the command makes them, since it asks first: in the modes record and
 // live the test fails, in others it replays. No evals, no recordings, and a case that cannot be run or judged are
-// errors.
+// errors, and so is a check that nobody has judged.
 func Skill(t *testing.T, dir string, opts ...Option) {
 	t.Helper()
 	h, err := newHarness(opts...)
@@ -78,7 +83,7 @@ func (h *harness) skill(t *testing.T, dir string) (*skill.Suite, error) {
 		return nil, fault.Advise(errors.New("the skill may be a stranger's, and a test cannot ask before it starts"),
 			fmt.Sprintf("sdd-eval skill %s --mode %s", words.Join(dir), h.mode()))
 	}
-	h.root, h.dirs.Cassettes = s.Root, s.Cassettes()
+	h.suite, h.root, h.dirs.Cassettes = s, s.Root, s.Cassettes()
 	h.environment.Mode, h.environment.Untrusted = engine.Replay, true
 	return s, nil
 }
@@ -126,4 +131,38 @@ func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) ([]*plan.P
 		return nil, errors.New("there is no case that can be run, and no recorded trigger")
 	}
 	return all, nil
+}
+
+// asWritten says where in the evals of a skill it stands what an evaluator found not to hold, a line each.
+func (v verdict) asWritten(evaluator string) string {
+	if v.suite == nil {
+		return ""
+	}
+	var lines strings.Builder
+	add := func(at doc.Position, text string) {
+		fmt.Fprintf(&lines, "\n%s: %s", v.position(at.File, at.Line), excerpt.Line(text, 160))
+	}
+	for _, q := range v.suite.Queries {
+		if q.ID == v.Units[0].Case {
+			add(q.Position, q.Prompt)
+		}
+	}
+	for _, c := range v.suite.Cases {
+		if c.ID != v.Units[0].Case {
+			continue
+		}
+		for _, k := range c.Checks {
+			if slices.ContainsFunc(v.Units, func(u result.Unit) bool { return lost(u, evaluator, k) }) {
+				add(k.Position, k.Text)
+			}
+		}
+	}
+	return lines.String()
+}
+
+// lost reports whether an evaluator found that a check does not hold in a unit.
+func lost(u result.Unit, evaluator string, k skill.Check) bool {
+	own := slices.DeleteFunc(slices.Clone(u.Evaluations), func(e result.Evaluation) bool { return e.Name != evaluator })
+	found, ok := skill.Judged(k, own)
+	return ok && found.Outcome == result.Fail
 }

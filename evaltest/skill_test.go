@@ -2,6 +2,7 @@ package evaltest_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,8 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates/eval-3/with/text")
 	require.NotContains(t, out, "--- FAIL: TestHarms/iso-dates/eval-1")
+	require.Regexp(t, `\s+evals/evals\.json:\d+: \w`, out, "the check as its author wrote it")
+	require.Regexp(t, `\s+evals/trigger-eval\.json:\d+: \w`, out)
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates-triggers/")
 
 	out, code = m.goTest(nil, "./skills", "-run", "TestNone")
@@ -51,6 +54,17 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	out, code = m.goTest(nil, "./skills", "-run", "TestHelps", "-v")
 	require.Zero(t, code, out)
 	require.Contains(t, out, "4 triggers are not recorded, and not asked: sdd-eval skill --triggers release-notes")
+
+	judged, err := filepath.Glob(m.path("skills/release-notes/evals/.sdd-eval/cassettes/release-notes/eval-1/with.1.judge*"))
+	require.NoError(t, err)
+	require.Len(t, judged, 1)
+	saved, err := os.ReadFile(judged[0])
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(judged[0]))
+	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
+	require.Equal(t, 1, code, "a check that nobody judged is not green: %s", out)
+	require.Contains(t, out, "not all checks were judged")
+	require.NoError(t, os.WriteFile(judged[0], saved, 0o600))
 
 	m.replace("skills/release-notes/SKILL.md", "orders", "sales")
 	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")

@@ -86,7 +86,7 @@ func TestAction(t *testing.T) {
 		},
 		{
 			name: "skill", skill: "fixtures/skills/release-notes", green: true, called: posted,
-			body: "✅ passed at head ([",
+			body: "✅ passed at head ([", summary: ": 18 checks as before\n```\n",
 		},
 		{
 			name: "skill that a fork changed", skill: "fixtures/skills/release-notes", changes: true, comments: "-",

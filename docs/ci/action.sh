@@ -36,12 +36,14 @@ step_run() {
   EVALTEST_RUN_DIR=$PWD exec bash --noprofile --norc -eo pipefail -c "$RUN"
 }
 
-# skill replays the evals of a skill, and its triggers where they are recorded. What it says in the end, such as who
-# records what is stale, goes to the summary.
+# skill replays the evals of a skill. What it says of the baseline goes to the summary, or why there is nothing to say,
+# such as who records what is stale.
 skill() {
-  local code=0 said=$RUNNER_TEMP/sdd-eval-skill
+  local code=0 said=$RUNNER_TEMP/sdd-eval-skill verdict
   sdd-eval skill "$SKILL" --mode replay 2>&1 | tee "$said" || code=$?
-  [ $code = 0 ] || printf '```\n%s\n```\n' "$(tail -n 3 "$said")" >>"$GITHUB_STEP_SUMMARY"
+  verdict=$(sed -n '/^baseline  /,$p' "$said" | tail -n 40)
+  [ -n "$verdict" ] || [ $code = 0 ] || verdict=$(tail -n 3 "$said")
+  [ -z "$verdict" ] || printf '```\n%s\n```\n' "$verdict" >>"$GITHUB_STEP_SUMMARY"
   return $code
 }
 

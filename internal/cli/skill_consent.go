@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +34,7 @@ func (a *App) consent(ctx context.Context, o skillOptions, runs []*skillRun) (ag
 	for _, r := range runs {
 		n := r.sessions()
 		sessions += n
-		if n > 0 && !a.agreedTo(r) {
+		if n > 0 && !agreedToAll(r) {
 			unknown = append(unknown, r)
 		}
 	}
@@ -43,7 +45,11 @@ func (a *App) consent(ctx context.Context, o skillOptions, runs []*skillRun) (ag
 		return true, nil
 	}
 	for _, r := range unknown {
-		a.tellBrings(ctx, r)
+		for _, name := range r.installed() {
+			if t := r.treeOf(name); !agreedTo(r, t) {
+				a.tellBrings(ctx, r, name, t)
+			}
+		}
 	}
 	var questions []string
 	if len(unknown) > 0 {
@@ -69,8 +75,10 @@ func (a *App) consent(ctx context.Context, o skillOptions, runs []*skillRun) (ag
 		}
 	}
 	for _, r := range unknown {
-		if err := a.agree(r); err != nil {
-			fmt.Fprintf(a.Stderr, "note: the answer is not remembered: %s\n", printable(err.Error()))
+		for _, name := range r.installed() {
+			if err := a.agree(r, name); err != nil {
+				fmt.Fprintf(a.Stderr, "note: the answer is not remembered: %s\n", printable(err.Error()))
+			}
 		}
 	}
 	return true, nil
@@ -109,9 +117,22 @@ func (a *App) ask(ctx context.Context, questions ...string) error {
 // maxBrings is how many things of a sort are named that a skill brings.
 const maxBrings = 100
 
+// installed are the names of the skills that agents get: the suite's own, and those that its queries name.
+func (r *skillRun) installed() []string {
+	return append([]string{r.suite.Name}, slices.Sorted(maps.Keys(r.rivals))...)
+}
+
+// treeOf returns what agents get of one of them.
+func (r *skillRun) treeOf(name string) skill.Tree {
+	if t, rival := r.rivals[name]; rival {
+		return t
+	}
+	return r.suite.Installed
+}
+
 // tellBrings says what of a skill runs, where it came from, and what it could reach.
-func (a *App) tellBrings(ctx context.Context, r *skillRun) {
-	brings := r.suite.Installed.Brings()
+func (a *App) tellBrings(ctx context.Context, r *skillRun, name string, t skill.Tree) {
+	brings := t.Brings()
 	line := func(name string, texts ...string) {
 		text := "none"
 		if more := len(texts) - maxBrings; more > 0 {
@@ -123,8 +144,12 @@ func (a *App) tellBrings(ctx context.Context, r *skillRun) {
 		fmt.Fprintf(a.Stderr, "%-10s %s\n", name, printable(a.secrets.String(text)))
 	}
 	fmt.Fprintf(a.Stderr, "\n%s has not run here before as it is now. It is code of whoever wrote it:\n",
-		printable(r.suite.Name))
-	line("from", a.originOf(ctx, r.suite))
+		printable(name))
+	dir := r.suite.Dir
+	if _, rival := r.rivals[name]; rival {
+		dir = r.suite.Rivals[name]
+	}
+	line("from", a.originOf(ctx, r.suite, dir))
 	line("scripts", brings.Scripts...)
 	line("servers", brings.Servers...)
 	line("hooks", brings.Hooks...)
@@ -138,7 +163,7 @@ func (a *App) tellBrings(ctx context.Context, r *skillRun) {
 }
 
 // originOf says where a skill came from, as far as git knows.
-func (a *App) originOf(ctx context.Context, s *skill.Suite) string {
+func (a *App) originOf(ctx context.Context, s *skill.Suite, dir string) string {
 	commit, err := git.Commit(ctx, s.Root, "HEAD")
 	if err != nil {
 		return "a directory without commits, " + s.Root
@@ -148,7 +173,7 @@ func (a *App) originOf(ctx context.Context, s *skill.Suite) string {
 		from = userInfo.ReplaceAllString(strings.TrimSpace(url), "://")
 	}
 	from += ", commit " + commit[:min(len(commit), 12)]
-	if changed, err := git.Output(ctx, s.Root, "status", "--porcelain", "--", s.File(s.Dir)); err != nil {
+	if changed, err := git.Output(ctx, s.Root, "status", "--porcelain", "--", s.File(dir)); err != nil {
 		from += ", of which is not known what was changed since"
 	} else if changed != "" {
 		from += ", changed since"
@@ -161,7 +186,7 @@ var userInfo = lazyregexp.New(`://[^/@]*@`)
 
 // consentFile returns the file by which an answer is remembered. It is the user's, and not in the repository, which
 // could bring an answer of its own.
-func consentFile(r *skillRun) (string, error) {
+func consentFile(r *skillRun, t skill.Tree) (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return "", err
@@ -170,7 +195,7 @@ func consentFile(r *skillRun) (string, error) {
 	if disk.Locate(r.suite.Root).Has(dir) {
 		return "", fmt.Errorf("%s is in the skill's repository", dir)
 	}
-	return filepath.Join(dir, r.suite.Installed.Sum()+".json"), nil
+	return filepath.Join(dir, t.Sum()+".json"), nil
 }
 
 // skillAgreement is what such a file says, for people.
@@ -180,9 +205,14 @@ type skillAgreement struct {
 	Agreed time.Time `json:"agreed_at"`
 }
 
+// agreedToAll reports whether somebody has agreed to all skills that agents get, as they are now.
+func agreedToAll(r *skillRun) bool {
+	return !slices.ContainsFunc(r.installed(), func(name string) bool { return !agreedTo(r, r.treeOf(name)) })
+}
+
 // agreedTo reports whether somebody has agreed to a skill as it is now.
-func (a *App) agreedTo(r *skillRun) bool {
-	file, err := consentFile(r)
+func agreedTo(r *skillRun, t skill.Tree) bool {
+	file, err := consentFile(r, t)
 	if err != nil {
 		return false
 	}
@@ -195,15 +225,15 @@ func (a *App) agreedTo(r *skillRun) bool {
 }
 
 // agree remembers that somebody has agreed to a skill as it is now.
-func (a *App) agree(r *skillRun) error {
-	file, err := consentFile(r)
+func (a *App) agree(r *skillRun, name string) error {
+	file, err := consentFile(r, r.treeOf(name))
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	text, err := jsonvalue.MarshalIndent(skillAgreement{r.suite.Name, r.suite.Root, a.Now().UTC()}, "", "  ")
+	text, err := jsonvalue.MarshalIndent(skillAgreement{name, r.suite.Root, a.Now().UTC()}, "", "  ")
 	if err != nil {
 		return err
 	}

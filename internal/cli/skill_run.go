@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/compare"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -33,6 +34,7 @@ type skillRun struct {
 	cfg     engine.Config
 	preview engine.Preview
 	past    history
+	rivals  map[string]skill.Tree // what agents get of further skills, by name
 	// unjudged are the cases with a check of which nothing is known when the run has ended.
 	unjudged []string
 	// stale are the cases whose recordings are of something else, and unrecorded those that have none.
@@ -75,6 +77,14 @@ func (a *App) runSkills(ctx context.Context, o skillOptions, suites []*skill.Sui
 	var worst error
 	var runs []*skillRun
 	for _, s := range suites {
+		lock, err := s.Lock()
+		if errors.Is(err, disk.ErrLocked) {
+			err = fmt.Errorf("another sdd-eval skill is at work on %s: wait until it has ended", s.Name)
+		}
+		if err != nil {
+			return &exitError{code: exitHarness, err: err}
+		}
+		defer lock.Close()
 		r, err := a.prepareSkill(ctx, o, s, arms, mode, why)
 		switch {
 		case err == nil:
@@ -214,7 +224,9 @@ func (a *App) prepareSkill(
 		if err := shows(r.agent.Kind); err != nil {
 			return nil, err
 		}
-		file, err = s.GenerateTriggers(ctx, options)
+		if file, err = s.GenerateTriggers(ctx, options); err == nil {
+			r.rivals, err = s.InstalledRivals(ctx)
+		}
 	} else {
 		r.judge = options.Judge
 		file, err = s.Generate(ctx, options, arms)

@@ -50,12 +50,16 @@ type checkTable struct {
 	arms  []string // their ids, with first
 	void  []string
 	cells map[[3]string]checkCount
+	shown func(file string) string
 }
 
 // tellChecks prints how each check ended in each arm, and the evidence of those that matter. It returns the cases with
 // a check of which nothing is known.
 func (a *App) tellChecks(r *skillRun, done engine.Finished) (unjudged []string) {
-	t := checkTable{suite: r.suite, arms: []string{skill.With}, void: r.void(), cells: make(map[[3]string]checkCount)}
+	t := checkTable{
+		suite: r.suite, arms: []string{skill.With}, void: r.void(), cells: make(map[[3]string]checkCount),
+		shown: a.shownFile,
+	}
 	t.arms = append(t.arms, r.others()...)
 	for _, u := range done.Units {
 		t.add(u)
@@ -207,7 +211,8 @@ func (t checkTable) row(c skill.Case, k skill.Check, room int, marks []int, p pa
 		row += "  " + p.red(said)
 	}
 	if len(why) > 0 {
-		why = append([]string{c.ID + ": " + printable(excerpt.Line(k.Text, 160))}, why...)
+		at := fmt.Sprintf("%s:%d: %s: ", t.shown(k.Position.File), k.Position.Line, c.ID)
+		why = append([]string{printable(at + excerpt.Line(k.Text, 160))}, why...)
 	}
 	return strings.TrimRight(row, " "), why
 }

@@ -56,6 +56,9 @@ func (a *App) tellTriggers(r *skillRun, done engine.Finished, rep *report.Report
 		came[u.Case].add(u)
 	}
 	p := newPaint(a)
+	at := func(q skill.Query) string {
+		return fmt.Sprintf("%s:%d: %s", a.shownFile(q.Position.File), q.Position.Line, q.ID)
+	}
 	rows := [][]string{{"", "should fire", "fired", ""}}
 	var marks []bool
 	var below []string
@@ -69,7 +72,9 @@ func (a *App) tellTriggers(r *skillRun, done engine.Finished, rep *report.Report
 		})
 		marks = append(marks, t.right())
 		if t.reason != "" {
-			below = append(below, q.ID+": "+excerpt.Line(t.reason, 300))
+			below = append(below, at(q)+": "+excerpt.Line(t.reason, 300))
+		} else if !t.right() {
+			below = append(below, at(q)+": "+excerpt.Line(q.Prompt, 160))
 		}
 	}
 	lines := table(rows)

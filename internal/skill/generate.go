@@ -2,6 +2,7 @@ package skill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -94,6 +95,23 @@ func (s *Suite) Generate(ctx context.Context, o Options, arms []string) (string,
 func (s *Suite) makeDir(o *Options) error {
 	o.Dir, o.Arms = s.File(Generated), nil
 	return project.MakeIgnored(disk.Tree(s.Root), o.Dir)
+}
+
+// Lock keeps other commands away from the suite's playbooks and recordings until the file is closed or the process ends.
+// If one is at work the error is [disk.ErrLocked].
+func (s *Suite) Lock() (*os.File, error) {
+	if err := s.makeDir(new(Options)); err != nil {
+		return nil, err
+	}
+	name := s.Slug() + "." + digest(s.EvalsDir()) + ".lock"
+	f, err := disk.Tree(s.Root).OpenFile(filepath.Join(s.File(Generated), name), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.Lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // write writes a playbook and returns its path. Skills of one name have each their own; what stands before the first

@@ -98,13 +98,13 @@ func (s *Suite) GenerateTriggers(ctx context.Context, o Options) (string, error)
 	if err != nil {
 		return "", err
 	}
+	rivals, err := s.InstalledRivals(ctx)
+	if err != nil {
+		return "", err
+	}
 	arm.Rivals = make(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(s.Rivals)) {
-		t, err := Install(ctx, workspace.Source{Dir: s.File(s.Rivals[name])}, plan.SkillFile)
-		if err == nil {
-			arm.Rivals[name], err = s.copy(t, name)
-		}
-		if err != nil {
+	for name, t := range rivals {
+		if arm.Rivals[name], err = s.copy(t, name); err != nil {
 			return "", fmt.Errorf("skill %s: %w", name, err)
 		}
 	}
@@ -114,6 +114,19 @@ func (s *Suite) GenerateTriggers(ctx context.Context, o Options) (string, error)
 		return "", err
 	}
 	return s.write(o.Dir, s.TriggersName(), text)
+}
+
+// InstalledRivals returns what agents get of the other skills that queries name, by their names.
+func (s *Suite) InstalledRivals(ctx context.Context) (map[string]Tree, error) {
+	all := make(map[string]Tree)
+	for name, dir := range s.Rivals {
+		t, err := Install(ctx, workspace.Source{Dir: s.File(dir)}, plan.SkillFile)
+		if err != nil {
+			return nil, fmt.Errorf("skill %s: %w", name, err)
+		}
+		all[name] = t
+	}
+	return all, nil
 }
 
 // TriggersPlaybook returns a playbook of the queries that can be asked, of which there must be one. A session ends when
