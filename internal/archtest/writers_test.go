@@ -43,6 +43,7 @@ var writers = []writer{
 	{"internal/claude/hook", []string{"Main"}, "Hook masks what it prints"},
 	{"internal/claude/hook", []string{"Edit"}, "the user's settings, in which only our hooks change"},
 	{"internal/scoring/human", []string{"lockScores"}, "an empty file"},
+	{"internal/skill", []string{"(*Suite).Lock"}, "an empty file"},
 	{"internal/worktree", []string{"(*Tree).own", "removeOrphan"}, "an empty file"},
 	{"internal/cli", []string{"Main"}, "App masks errors and notes, and prints only what is masked"},
 	{"internal/cli", []string{"(*App).init"}, "a template for a playbook"},

@@ -97,8 +97,8 @@ func (s *Suite) makeDir(o *Options) error {
 	return project.MakeIgnored(disk.Tree(s.Root), o.Dir)
 }
 
-// Lock keeps other commands away from the suite's playbooks and recordings until the file is closed or the process ends.
-// If one is at work the error is [disk.ErrLocked].
+// Lock keeps other commands away from the suite's playbooks and recordings until the file is closed or the process
+// ends. If one is at work the error is [disk.ErrLocked].
 func (s *Suite) Lock() (*os.File, error) {
 	if err := s.makeDir(new(Options)); err != nil {
 		return nil, err
