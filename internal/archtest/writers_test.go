@@ -46,7 +46,7 @@ var writers = []writer{
 	{"internal/skill", []string{"(*Suite).Lock"}, "an empty file"},
 	{"internal/worktree", []string{"(*Tree).own", "removeOrphan"}, "an empty file"},
 	{"internal/cli", []string{"Main"}, "App masks errors and notes, and prints only what is masked"},
-	{"internal/cli", []string{"(*App).init"}, "a template for a playbook"},
+	{"internal/cli", []string{"(*App).init", "(*App).initJudge"}, "a template, a file of ours"},
 	{"internal/skill", []string{"(*Suite).write", "(*Suite).copy"}, "the user's evals and skill, beside these"},
 	{"internal/cli", []string{"(*App).writePlaybooks", "(*App).writeSuite"}, "what they write is masked"},
 	{"internal/starter", []string{"(Starter).Write", "(Starter).copyMod"}, "our own texts; go.mod"},

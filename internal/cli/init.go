@@ -42,6 +42,7 @@ var safeName = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
 // initOptions are the flags of `sdd-eval init`.
 type initOptions struct {
 	name, schema, root, ci string
+	judge                  string // the language of judges
 	agents, configDir      string // of the variants
 	force                  bool
 }
@@ -50,7 +51,8 @@ func initCommand() command {
 	return command{
 		name: "init",
 		usage: "[--ci github|gitlab] [--root DIR]\n" +
-			"  sdd-eval init --name NAME [--agent KIND[/PRESET],...] [--force] [--schema spec|local] [--root DIR]",
+			"  sdd-eval init --name NAME [--agent KIND[/PRESET],...] [--force] [--schema spec|local] [--root DIR]\n" +
+			"  sdd-eval init --judge ts [--force] [--root DIR]",
 		short: "write a playbook to start from",
 		long: `In a Go module, writes what go test needs for a first playbook: evals/evals_test.go, the playbook
 evals/first.yaml with a scripted agent and a small shop for it to work on, and lines in .gitignore and
@@ -62,12 +64,16 @@ there already, it writes nothing else.
 With --name, writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path.
 The playbook can be run as it is: with the agents of --agent, to compare them, or with a scripted one in
 two workflow styles. Also has git ignore the runs, in .llman/sdd-eval/.gitignore, and test-output, in
-.gitignore.`,
+.gitignore.
+
+With --judge ts, writes judge.ts into the working directory and nothing else: types and functions for
+judges in TypeScript, which run under bun, deno and tsx and need no package.`,
 		examples: `sdd-eval init
 sdd-eval init --ci github
 sdd-eval init --name demo
 sdd-eval init --name duel --agent claude,codex
-sdd-eval init --name demo --force --schema local`,
+sdd-eval init --name demo --force --schema local
+sdd-eval init --judge ts`,
 		codes: `0  the playbook was written and, without --name, recorded
 1  the scripted agent did not do what the playbook expects
 2  the usage is wrong, there is no Go module, a file is in the way, or an agent or its account is missing
@@ -80,7 +86,8 @@ sdd-eval init --name demo --force --schema local`,
 			f.text(&o.agents, "agent", kindText, "Compare these agents: `KIND[/PRESET],...`, where a word of its name "+
 				"(claude, codex) stands for a kind, and a preset that only one kind has for both.")
 			f.configDir(&o.configDir)
-			f.BoolVar(&o.force, "force", false, "Overwrite an existing playbook of that name.")
+			f.choice(&o.judge, "judge", "Write what judges in a `LANGUAGE` import: ts.", "ts")
+			f.BoolVar(&o.force, "force", false, "Overwrite an existing playbook of that name, or judge.ts.")
 			f.choice(&o.schema, "schema",
 				"The schema that editors check the playbook against, `spec|local`: spec is the published schema of "+
 					"the original format (ours if agents are named); local is the schema of this version, in "+
@@ -89,6 +96,11 @@ sdd-eval init --name demo --force --schema local`,
 			f.root(&o.root)
 			return func(ctx context.Context, _ []string) error {
 				switch {
+				case o.judge != "" && (o.name != "" || o.ci != "" || f.Changed("schema") || f.Changed("agent")):
+					return usageError("init: --judge goes with --force and --root alone").
+						hint("sdd-eval init --judge ts")
+				case o.judge != "":
+					return a.initJudge(o)
 				case o.name != "" && o.ci != "":
 					return usageError("init: --ci is for a Go module: remove --name").hint("sdd-eval init --help")
 				case o.name != "":
@@ -212,6 +224,28 @@ func (a *App) init(o initOptions) error {
 		next = append(next, "--config-dir", o.configDir, "--open")
 	}
 	fmt.Fprintf(a.Stderr, "next: %s\n", commandLine(next...))
+	return nil
+}
+
+// initJudge writes what judges in TypeScript import.
+func (a *App) initJudge(o initOptions) error {
+	root, err := a.projectRoot(o.root)
+	if err != nil {
+		return err
+	}
+	write := disk.Tree(root).Create
+	if o.force {
+		write = disk.Tree(root).Replace
+	}
+	file := a.path("judge.ts")
+	switch err := write(file, starter.Judge, 0o644); {
+	case errors.Is(err, fs.ErrExist):
+		return usageError("init: %s already exists", a.shown(file)).
+			hint("sdd-eval init --judge ts --force # overwrites it")
+	case err != nil:
+		return fmt.Errorf("init: %w", err)
+	}
+	fmt.Fprintln(a.Stdout, a.shown(file))
 	return nil
 }
 

@@ -26,8 +26,8 @@ func reportCommand() command {
 	all := slices.Concat(files, []string{humanFormat, githubFormat})
 	return command{
 		name: "report",
-		usage: "[RUN_ID] [--format " + strings.Join(all, ",") + "] [--rejudge] [--root DIR]\n" +
-			"                  [--units PATTERN] [--case CASES] [--variant VARIANTS]",
+		usage: "[RUN_ID] [--format " + strings.Join(all, ",") + "]\n" +
+			"                  [--rejudge] [--root DIR] [--units PATTERN] [--case CASES] [--variant VARIANTS]",
 		short: "write the reports of a run again",
 		long: `Writes the reports of a run again, from its directory alone, and prints the path of each. The same
 run gives the same bytes each time. If the playbook enables the AI judge, it is asked for missing
@@ -36,8 +36,9 @@ scores (OPENAI_API_KEY is required).
 The format human is what people need to score the variants, human-pack.html and its like. Without
 --format it is written too, if the playbook asks people for scores.
 
-The format skill-creator writes the files that the scripts and the viewer of that skill read, of a run
-that tries a skill. It is only written if it is asked for.
+These are only written if they are asked for: ctrf, for tools that read the Common Test Report Format;
+inspect, a log of Inspect for each variant, in the directory inspect; and skill-creator, the files that
+the scripts and the viewer of that skill read, of a run that tries a skill.
 
 The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its
 line in the playbook, and adds the report to the summary of the job. It writes no file of the run.
@@ -60,7 +61,7 @@ sdd-eval report --format github`,
 			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest, which is the "+
 				"default; like the argument.")
 			f.list(&formats, "format", "The `LIST` of formats, separated by commas, of "+
-				strings.Join(all, ", ")+"; without it all files but those of skill-creator.", all...)
+				strings.Join(all, ", ")+"; without it all files but those of ctrf, inspect and skill-creator.", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
 			o.selection.define(f)
 			f.root(&root)

@@ -117,7 +117,7 @@ func stepTime(s *atif.Step) (time.Time, error) {
 	return atif.Time(s.Timestamp)
 }
 
-// contentText returns the texts, a line each, and the paths of images.
+// contentText returns the texts, a line each, and the paths of images and audio.
 func contentText(c *atif.Content) string {
 	if c == nil {
 		return ""
@@ -128,7 +128,7 @@ func contentText(c *atif.Content) string {
 	texts := make([]string, len(c.Parts))
 	for i, p := range c.Parts {
 		if texts[i] = p.Text; p.Source != nil {
-			texts[i] = "[image " + p.Source.Path + "]"
+			texts[i] = "[" + p.Type + " " + p.Source.Path + "]"
 		}
 	}
 	return strings.Join(texts, "\n")

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -288,6 +289,28 @@ func TestATIFErrors(t *testing.T) {
 }
 
 // The tokens of a turn are unknown if those of one of its steps are.
+// Every version is read, with what 1.8 brought, and written as 1.8.
+func TestATIF18(t *testing.T) {
+	for minor := range 9 {
+		version := fmt.Sprintf("ATIF-v1.%d", minor)
+		path := filepath.Join(t.TempDir(), "trajectory.json")
+		require.NoError(t, os.WriteFile(path, []byte(`{"schema_version":"`+version+`","session_id":"s",
+"agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":[{"type":"text","text":"Listen."},
+{"type":"audio","source":{"media_type":"audio/x-wav","path":"q.wav","duration_sec":3.2}}]},
+{"step_id":2,"source":"agent","message":"Heard."}]}`), 0o600))
+		s, err := Read(ATIF, path, Options{Stop: "end_turn"})
+		require.NoError(t, err, version)
+		require.Equal(t, []string{"Listen.\n[audio q.wav]"}, s.Prompts())
+		c, _, err := s.Cassette(Unit{ID: "p/c/v/1", Kind: "fake-acp", Dir: "/w", Secrets: new(secret.Set)})
+		require.NoError(t, err)
+		written, err := Write(ATIF, c)
+		require.NoError(t, err)
+		require.Contains(t, string(written), `"schema_version": "ATIF-v1.8"`)
+		require.Contains(t, string(written), `"message": "Listen.\n[audio q.wav]"`)
+		require.Equal(t, events(c), events(again(t, c)))
+	}
+}
+
 func TestATIFTokens(t *testing.T) {
 	s, err := Read(ATIF, filepath.Join("testdata", "atif", "stock.json"), Options{Stop: "end_turn"})
 	require.NoError(t, err)

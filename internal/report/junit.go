@@ -20,7 +20,7 @@ type junitSuites struct {
 	Failures int          `xml:"failures,attr"`
 	Errors   int          `xml:"errors,attr"`
 	Skipped  int          `xml:"skipped,attr"`
-	Time     string       `xml:"time,attr"`
+	Time     junitTime    `xml:"time,attr"`
 	Suites   []junitSuite `xml:"testsuite"`
 }
 
@@ -30,7 +30,7 @@ type junitSuite struct {
 	Failures   int              `xml:"failures,attr"`
 	Errors     int              `xml:"errors,attr"`
 	Skipped    int              `xml:"skipped,attr"`
-	Time       string           `xml:"time,attr"`
+	Time       junitTime        `xml:"time,attr"`
 	Timestamp  string           `xml:"timestamp,attr,omitempty"`
 	Properties *junitProperties `xml:"properties"`
 	Cases      []junitCase      `xml:"testcase"`
@@ -49,7 +49,7 @@ type junitProperty struct {
 type junitCase struct {
 	Class      string           `xml:"classname,attr"`
 	Name       string           `xml:"name,attr"`
-	Time       string           `xml:"time,attr"`
+	Time       junitTime        `xml:"time,attr"`
 	Properties *junitProperties `xml:"properties"`
 	Failure    *junitMessage    `xml:"failure"`
 	Error      *junitMessage    `xml:"error"`
@@ -62,12 +62,33 @@ type junitMessage struct {
 	Text    string `xml:",cdata"`
 }
 
-// JUnit returns report.junit.xml. It has a test suite for each variant, with a test case for each case and one for each
-// of its evaluators, over all trials by the same rule as under go test. A case that was not judged is skipped, not
+// junitTime is written in seconds.
+type junitTime time.Duration
+
+// MarshalXMLAttr implements [xml.MarshalerAttr].
+func (t junitTime) MarshalXMLAttr(name xml.Name) (xml.Attr, error) {
+	return xml.Attr{Name: name, Value: seconds(time.Duration(t))}, nil
+}
+
+// JUnit returns report.junit.xml, which has the report's [Report.suites].
+func (rep *Report) JUnit() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(xml.Header)
+	enc := xml.NewEncoder(&b)
+	enc.Indent("", "  ")
+	if err := enc.Encode(rep.suites()); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// suites returns the report as test suites: one for each variant, with a test case for each case and one for each of
+// its evaluators, over all trials by the same rule as under go test. A case that was not judged is skipped, not
 // passed; so is what a reference passed or failed. A case that was not run is an error. If the run has not all units of
 // the playbook, the test case "selection", which is skipped, says so. If the run as a whole has problems or is not
 // finished, there is also a test case "run", which is an error.
-func (rep *Report) JUnit() ([]byte, error) {
+func (rep *Report) suites() junitSuites {
 	all := junitSuites{Name: visible(rep.Run.Name)}
 	var took time.Duration
 	trials := make(map[[2]string][]Unit)
@@ -78,10 +99,8 @@ func (rep *Report) JUnit() ([]byte, error) {
 	for _, v := range rep.Variants {
 		s := junitSuite{Name: visible(v.ID), Timestamp: rep.timestamp()}
 		if v.Time.Sum != nil {
-			s.Time = seconds(time.Duration(*v.Time.Sum) * time.Millisecond)
-			took += time.Duration(*v.Time.Sum) * time.Millisecond
-		} else {
-			s.Time = seconds(0)
+			s.Time = junitTime(time.Duration(*v.Time.Sum) * time.Millisecond)
+			took += time.Duration(s.Time)
 		}
 		s.Properties = &junitProperties{properties(rep.Run, v)}
 		for _, r := range rep.Results {
@@ -100,16 +119,8 @@ func (rep *Report) JUnit() ([]byte, error) {
 	if list := rep.Run.findings(); len(list) > 0 {
 		all.add(rep.junitRun(list))
 	}
-	all.Time = seconds(took)
-	var b bytes.Buffer
-	b.WriteString(xml.Header)
-	enc := xml.NewEncoder(&b)
-	enc.Indent("", "  ")
-	if err := enc.Encode(all); err != nil {
-		return nil, err
-	}
-	b.WriteByte('\n')
-	return b.Bytes(), nil
+	all.Time = junitTime(took)
+	return all
 }
 
 // add counts the suite's cases.
@@ -140,7 +151,7 @@ func junitCases(run Run, r Result, trials []Unit) []junitCase {
 			took += time.Duration(u.Result.Duration)
 		}
 	}
-	c := junitCase{Class: class, Name: visible(r.Case), Time: seconds(took)}
+	c := junitCase{Class: class, Name: visible(r.Case), Time: junitTime(took)}
 	c.Properties = &junitProperties{number([]junitProperty{
 		{"variant", visible(r.Variant)},
 		{"case", visible(r.Case)},
@@ -157,7 +168,7 @@ func junitCases(run Run, r Result, trials []Unit) []junitCase {
 	c.compared(r, r.whole)
 	cases := []junitCase{c}
 	for _, check := range r.Checks {
-		c := junitCase{Class: class, Name: visible(r.Case + "/" + check.Name), Time: seconds(0)}
+		c := junitCase{Class: class, Name: visible(r.Case + "/" + check.Name)}
 		outcome := []junitProperty{{"outcome", string(check.Outcome)}}
 		c.Properties = &junitProperties{number(outcome, "score", check.Score)}
 		head := ""
@@ -260,9 +271,9 @@ func (rep *Report) junitJobs() junitSuite {
 	s := junitSuite{Name: "jobs", Timestamp: rep.timestamp()}
 	var took time.Duration
 	for _, j := range rep.Jobs {
-		c := junitCase{Class: visible(rep.Run.Name + "/jobs"), Name: visible(j.ID), Time: seconds(0)}
+		c := junitCase{Class: visible(rep.Run.Name + "/jobs"), Name: visible(j.ID)}
 		if j.Result != nil {
-			c.Time = seconds(time.Duration(j.Result.Duration))
+			c.Time = junitTime(j.Result.Duration)
 			took += time.Duration(j.Result.Duration)
 		}
 		o := j.Outcome
@@ -272,24 +283,24 @@ func (rep *Report) junitJobs() junitSuite {
 		c.end(o, "", jobFindings(j), 1)
 		s.Cases = append(s.Cases, c)
 	}
-	s.Time = seconds(took)
+	s.Time = junitTime(took)
 	return s
 }
 
 // junitRun returns the suite, with one case, for problems of the run as a whole.
 func (rep *Report) junitRun(list []Finding) junitSuite {
-	c := junitCase{Class: visible(rep.Run.Name + "/run"), Name: "run", Time: seconds(0)}
+	c := junitCase{Class: visible(rep.Run.Name + "/run"), Name: "run"}
 	c.end(list[0].Outcome, "", list, 1)
-	return junitSuite{Name: "run", Timestamp: rep.timestamp(), Time: seconds(0), Cases: []junitCase{c}}
+	return junitSuite{Name: "run", Timestamp: rep.timestamp(), Cases: []junitCase{c}}
 }
 
 // junitSelection returns the suite, with one case, which is skipped, for the units that the run does not have.
 func (rep *Report) junitSelection() junitSuite {
 	s := rep.Run.Selection
-	c := junitCase{Class: visible(rep.Run.Name + "/selection"), Name: "selection", Time: seconds(0)}
+	c := junitCase{Class: visible(rep.Run.Name + "/selection"), Name: "selection"}
 	c.Skipped = &junitMessage{Message: visible(fmt.Sprintf("%s: %d were not run", s.text, s.Of-s.Units))}
 	return junitSuite{
-		Name: "selection", Timestamp: rep.timestamp(), Time: seconds(0), Cases: []junitCase{c},
+		Name: "selection", Timestamp: rep.timestamp(), Cases: []junitCase{c},
 	}
 }
 

@@ -162,7 +162,7 @@ func (u Unit) metrics() *result.Metrics {
 // Format is a kind of report.
 type Format struct {
 	Name string // on the command line
-	File string // in the run's directory; the first to look at, if there are several
+	File string // in the run's directory; the first to look at, or their directory, if there are several
 	// Asked says that it is only written if somebody asks for it.
 	Asked bool
 	// write makes the files, whose names are below the report's directory.
@@ -180,6 +180,12 @@ func single(name, file string, render func(*Report) ([]byte, error)) Format {
 	}}
 }
 
+// asked makes the format one that is only written if somebody asks for it.
+func asked(f Format) Format {
+	f.Asked = true
+	return f
+}
+
 // Page is the file of the report for people.
 const Page = "report.html"
 
@@ -189,6 +195,8 @@ var Formats = []Format{
 	single("json", "report.json", (*Report).JSON),
 	single("html", Page, (*Report).HTML),
 	single("junit", "report.junit.xml", (*Report).JUnit),
+	asked(single("ctrf", "ctrf.json", (*Report).CTRF)),
+	{Name: inspectDir, File: inspectDir, Asked: true, write: (*Report).inspect},
 	{Name: SkillCreator, File: iteration + "benchmark.json", Asked: true, write: (*Report).skillCreator},
 }
 

@@ -32,6 +32,11 @@ const (
 //go:embed testdata/module
 var module embed.FS
 
+// Judge is what judges in TypeScript import, a file that needs no other.
+//
+//go:embed judge.ts
+var Judge []byte
+
 // file is a file to write, by its path below the module's root.
 type file struct{ name, text string }
 

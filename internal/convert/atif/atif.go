@@ -1,7 +1,7 @@
-// Package atif reads trajectories in the Agent Trajectory Interchange Format, ATIF, up to version 1.8,
-// without audio, and writes them in version 1.7 of its specification (RFC 0001 of the Harbor framework). Anything the
-// format does not allow is an error, above all unknown fields: most objects have a field "extra" for those. What
-// trajectories mean for cassettes belongs in package convert.
+// Package atif reads trajectories in the Agent Trajectory Interchange Format, ATIF, up to version 1.8 of its
+// specification (RFC 0001 of the Harbor framework), and writes them in that version. Anything the format does not allow
+// is an error, above all unknown fields: most objects have a field "extra" for those. What trajectories mean for
+// cassettes belongs in package convert.
 package atif
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // Version is the version that [Encode] writes.
-const Version = "ATIF-v1.7"
+const Version = "ATIF-v1.8"
 
 // Trajectory is the history of one session. Optional fields are left out where they are zero.
 type Trajectory struct {
@@ -126,23 +126,25 @@ type FinalMetrics struct {
 	Extra            Extra    `json:"extra,omitempty"`
 }
 
-// Content is a text, or parts of which some are images.
+// Content is a text, or parts of which some are images or audio.
 type Content struct {
 	Text  string
 	Parts []Part // nil: it is Text
 }
 
-// Part is a text or an image.
+// Part is a text, an image or audio.
 type Part struct {
-	Type   string `json:"type"` // text, image
+	Type   string `json:"type"` // text, image, audio
 	Text   string `json:"text,omitempty"`
-	Source *Image `json:"source,omitempty"`
+	Source *Media `json:"source,omitempty"`
 }
 
-// Image says where an image is.
-type Image struct {
+// Media says where an image or audio is.
+type Media struct {
 	MediaType string `json:"media_type"`
 	Path      string `json:"path"`
+	// Seconds is how long the audio is, nil if unknown.
+	Seconds *float64 `json:"duration_sec,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler].

@@ -213,13 +213,33 @@ func TestRules(t *testing.T) {
 			"an unknown part",
 			[]any{"steps", 1, "message", 0},
 			"type", "video",
-			"steps[1].message[0].type: must be text or image",
+			"steps[1].message[0].type: must be text, image or audio",
 		},
 		{
 			"speech",
 			[]any{"steps", 1, "message", 0},
 			"type", "audio",
-			"steps[1].message[0].type: audio is not supported: a session with speech cannot be judged",
+			"steps[1].message[0].source: is required\n" +
+				"steps[1].message[0].text: must not be set in a part of type audio",
+		},
+		{
+			"speech in an image",
+			[]any{"steps", 1, "message", 1, "source"},
+			"media_type", "audio/wav",
+			"steps[1].message[1].source.media_type: must be one of image/jpeg, image/png, image/gif, image/webp",
+		},
+		{
+			"an image in speech",
+			[]any{"steps", 1, "message", 2, "source"},
+			"media_type", "image/png",
+			"steps[1].message[2].source.media_type: must be one of audio/wav, audio/mpeg, audio/mp4, audio/aac, " +
+				"audio/ogg, audio/flac, audio/webm, audio/aiff",
+		},
+		{
+			"speech of less than no time",
+			[]any{"steps", 1, "message", 2, "source"},
+			"duration_sec", -1,
+			"steps[1].message[2].source.duration_sec: must not be negative",
 		},
 		{"a text without text", []any{"steps", 1, "message", 0}, "text", nil, "steps[1].message[0].text: is required"},
 		{

@@ -9,13 +9,20 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// versions are the supported versions. Those before 1.7 have fewer fields and are checked by the same rules; 1.8 adds
-// parts of type audio only, which are refused.
+// versions are the supported versions. Older ones have fewer fields and are checked by the same rules, as the
+// reference implementation does.
 var versions = []string{
-	"ATIF-v1.0", "ATIF-v1.1", "ATIF-v1.2", "ATIF-v1.3", "ATIF-v1.4", "ATIF-v1.5", "ATIF-v1.6", Version, "ATIF-v1.8",
+	"ATIF-v1.0", "ATIF-v1.1", "ATIF-v1.2", "ATIF-v1.3", "ATIF-v1.4", "ATIF-v1.5", "ATIF-v1.6", "ATIF-v1.7", Version,
 }
 
-var mediaTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// audioTypes are the types of audio, then other names of them that readers have to know, in whatever case.
+var audioTypes = []string{
+	"audio/wav", "audio/mpeg", "audio/mp4", "audio/aac", "audio/ogg", "audio/flac", "audio/webm", "audio/aiff",
+	"audio/mp3", "audio/mpga", "audio/x-mpeg", "audio/x-wav", "audio/wave", "audio/vnd.wave", "audio/x-m4a",
+	"audio/m4a", "audio/x-aac", "audio/x-flac", "audio/x-aiff",
+}
 
 var (
 	trajectoryShape = shape{
@@ -54,7 +61,9 @@ var (
 	}
 	textShape   = shape{"!type": later, "!text": isText, "source": later}
 	imageShape  = shape{"!type": later, "!source": image, "text": later}
-	sourceShape = shape{"!media_type": isMediaType, "!path": isText}
+	audioShape  = shape{"!type": later, "!source": audio, "text": later}
+	sourceShape = shape{"!media_type": isImageType, "!path": isText}
+	soundShape  = shape{"!media_type": isAudioType, "!path": isText, "duration_sec": isDuration}
 )
 
 // agentOnly are fields that only steps of the agent have.
@@ -168,6 +177,7 @@ func toolCall(c *checker, path string, v any)     { c.object(path, v, toolCallSh
 func observation(c *checker, path string, v any)  { c.object(path, v, observationShape) }
 func result(c *checker, path string, v any)       { c.object(path, v, resultShape) }
 func image(c *checker, path string, v any)        { c.object(path, v, sourceShape) }
+func audio(c *checker, path string, v any)        { c.object(path, v, soundShape) }
 
 func subagent(c *checker, path string, v any) {
 	ref := c.object(path, v, subagentShape)
@@ -202,9 +212,10 @@ func part(c *checker, path string, v any) {
 		c.object(path, v, imageShape)
 		other = "text"
 	case "audio":
-		c.addf(join(path, "type"), "audio is not supported: a session with speech cannot be judged")
+		c.object(path, v, audioShape)
+		other = "text"
 	default:
-		c.addf(join(path, "type"), "must be text or image")
+		c.addf(join(path, "type"), "must be text, image or audio")
 	}
 	if other != "" && o[other] != nil {
 		c.addf(join(path, other), "must not be set in a part of type %s", o["type"])
@@ -225,14 +236,30 @@ func isSource(c *checker, path string, v any) {
 	}
 }
 
-func isMediaType(c *checker, path string, v any) {
-	if text, ok := v.(string); !ok || !slices.Contains(mediaTypes, text) {
-		c.addf(path, "must be one of %s", strings.Join(mediaTypes, ", "))
+func isImageType(c *checker, path string, v any) {
+	if text, ok := v.(string); !ok || !slices.Contains(imageTypes, text) {
+		c.addf(path, "must be one of %s", strings.Join(imageTypes, ", "))
 	}
+}
+
+func isAudioType(c *checker, path string, v any) {
+	text, ok := v.(string)
+	if !ok || !slices.Contains(audioTypes, strings.ToLower(strings.TrimSpace(text))) {
+		c.addf(path, "must be one of %s", strings.Join(audioTypes[:8], ", "))
+	}
+}
+
+func isDuration(c *checker, path string, v any) {
+	isNumber(c, path, v)
+	notNegative(c, path, v)
 }
 
 func isCount(c *checker, path string, v any) {
 	isInteger(c, path, v)
+	notNegative(c, path, v)
+}
+
+func notNegative(c *checker, path string, v any) {
 	if n, ok := v.(json.Number); ok && strings.HasPrefix(n.String(), "-") {
 		c.addf(path, "must not be negative")
 	}
