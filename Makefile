@@ -72,6 +72,13 @@ skill-creator: ## Have skill-creator's own script and viewer read our files: SKI
 	SKILL_CREATOR=$(abspath $(or $(SKILL_CREATOR),$(error SKILL_CREATOR names no copy of skills/skill-creator of github.com/anthropics/skills))) \
 	  $(GO) test -count=1 -v -run '^TestSkillCreator$$' ./internal/report
 
+.PHONY: test-oracle
+ORACLE := $(CURDIR)/fixtures/oracle
+test-oracle: ## Have Claude Code's own `plugin eval` judge what TestPluginOracle replays, installed with npm: 4 minutes. UPDATE_GOLDEN=1 records.
+	npm install --prefix $(ORACLE) --no-save --no-audit --no-fund @anthropic-ai/claude-code@2.1.318
+	cd $(ORACLE)/node_modules/@anthropic-ai/claude-code && node install.cjs
+	SDD_EVAL_CLAUDE=$(ORACLE)/node_modules/.bin/claude $(GO) test -tags oracle -timeout 30m -count=1 -v -run '^TestOracle$$' ./internal/cli
+
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"

@@ -61,7 +61,8 @@ sdd-eval report --format github`,
 			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest, which is the "+
 				"default; like the argument.")
 			f.list(&formats, "format", "The `LIST` of formats, separated by commas, of "+
-				strings.Join(all, ", ")+"; without it all files but those of ctrf, inspect and skill-creator.", all...)
+				strings.Join(all, ", ")+"; without it all files but those of ctrf, inspect, skill-creator and "+
+					"plugin-evals.", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
 			o.selection.define(f)
 			f.root(&root)
@@ -135,7 +136,7 @@ func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) (*re
 	if input, ok := errors.AsType[*engine.InputError](err); ok {
 		return nil, &exitError{code: exitUsage, err: input}
 	}
-	if errors.Is(err, report.ErrNotOfSkill) {
+	if errors.Is(err, report.ErrNotOfSkill) || errors.Is(err, report.ErrNotOfPlugin) {
 		return nil, &exitError{code: exitUsage, err: err, next: fault.Advice(err)}
 	}
 	return rep, err

@@ -198,6 +198,7 @@ var Formats = []Format{
 	asked(single("ctrf", "ctrf.json", (*Report).CTRF)),
 	{Name: inspectDir, File: inspectDir, Asked: true, write: (*Report).inspect},
 	{Name: SkillCreator, File: iteration + "benchmark.json", Asked: true, write: (*Report).skillCreator},
+	asked(single(PluginEvals, "aggregate-result.json", (*Report).pluginEvals)),
 }
 
 // Names returns the names of all formats.
