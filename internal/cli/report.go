@@ -62,7 +62,7 @@ sdd-eval report --format github`,
 				"default; like the argument.")
 			f.list(&formats, "format", "The `LIST` of formats, separated by commas, of "+
 				strings.Join(all, ", ")+"; without it all files but those of ctrf, inspect, skill-creator and "+
-					"plugin-evals.", all...)
+				"plugin-evals.", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
 			o.selection.define(f)
 			f.root(&root)
