@@ -42,7 +42,8 @@ case that names file and line, and then nothing is written; --partial writes the
 only says what would be written. Nothing is run and nobody is asked. docs/import.md says what becomes
 what.`,
 		examples: `sdd-eval convert --from plugin-evals --check plugins/pdf
-sdd-eval convert --from plugin-evals plugins/pdf --out evals/pdf --judge-model gpt-4.1`,
+sdd-eval convert --from plugin-evals plugins/pdf --out evals/pdf --judge-model gpt-4.1
+sdd-eval convert --from promptfoo prompts/promptfooconfig.yaml --agent codex-acp --out evals`,
 		codes: `0  everything maps
 2  the command line is wrong, DIR has no such evals, or a file is in the way
 3  some cases do not map, or the tool itself failed`,
@@ -206,8 +207,12 @@ func (a *App) elsewhere(file string) error {
 	if !ok {
 		return nil
 	}
+	name := filepath.Base(dir)
+	if ext := filepath.Ext(name); slices.Contains([]string{".yaml", ".yml", ".json"}, ext) {
+		name = strings.TrimSuffix(name, ext)
+	}
 	advice := "convert them"
-	next := commandLine("convert", "--from", f.Name, a.shown(dir), "--out", "evals/"+filepath.Base(dir))
+	next := commandLine("convert", "--from", f.Name, a.shown(dir), "--out", "evals/"+name)
 	if f.Evals != nil {
 		advice, next = "run them", commandLine("run", "--from", a.shown(dir))
 	}

@@ -22,15 +22,21 @@ type Pair struct {
 // Pairs are a mapping in its order.
 type Pairs []Pair
 
+// Shared is a value that several keys have, other than a mapping: it is written once, and named like an id elsewhere.
+type Shared struct {
+	Name  string
+	Value any
+}
+
 // YAML returns the mapping as a file that [Parse] reads.
 func (p Pairs) YAML() []byte {
 	var b bytes.Buffer
-	p.write(&b, "", "")
+	p.write(&b, make(map[string]bool), "", "")
 	return b.Bytes()
 }
 
-// write writes the mapping. The first line has its own indentation.
-func (p Pairs) write(b *bytes.Buffer, first, indent string) {
+// write writes the mapping. The first line has its own indentation; shared are the names of values that are written.
+func (p Pairs) write(b *bytes.Buffer, shared map[string]bool, first, indent string) {
 	for i, pair := range p {
 		if pair.Comment != "" && (i > 0 || first == indent) {
 			for line := range strings.Lines(pair.Comment) {
@@ -48,7 +54,7 @@ func (p Pairs) write(b *bytes.Buffer, first, indent string) {
 				continue
 			}
 			b.WriteByte('\n')
-			v.write(b, indent+"  ", indent+"  ")
+			v.write(b, shared, indent+"  ", indent+"  ")
 		case []Pairs:
 			if len(v) == 0 {
 				b.WriteString(" []\n")
@@ -56,7 +62,7 @@ func (p Pairs) write(b *bytes.Buffer, first, indent string) {
 			}
 			b.WriteByte('\n')
 			for _, item := range v {
-				item.write(b, indent+"  - ", indent+"    ")
+				item.write(b, shared, indent+"  - ", indent+"    ")
 			}
 		case string:
 			if plain(v) {
@@ -67,6 +73,13 @@ func (p Pairs) write(b *bytes.Buffer, first, indent string) {
 			} else {
 				b.WriteString(" " + scalar(v) + "\n")
 			}
+		case Shared:
+			if shared[v.Name] {
+				b.WriteString(" *" + v.Name + "\n")
+			} else {
+				b.WriteString(" &" + v.Name + " " + scalar(v.Value) + "\n")
+			}
+			shared[v.Name] = true
 		default:
 			b.WriteString(" " + scalar(v) + "\n")
 		}

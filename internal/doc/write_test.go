@@ -24,6 +24,8 @@ func TestYAML(t *testing.T) {
 		{Key: "cases", Comment: "each", Value: []doc.Pairs{
 			{{Key: "id", Value: "one", Comment: "lost"}, {Key: "in", Value: doc.Pairs{{Key: "a b", Value: true}}}},
 			{{Key: "id", Value: "two"}, {Key: "text", Value: "x\ny\n", Comment: "kept"}},
+			{{Key: "one", Value: doc.Shared{Name: "all", Value: []string{"a"}}}},
+			{{Key: "two", Value: doc.Shared{Name: "all", Value: []string{"a"}}}},
 		}},
 	}
 	const want = `# Two lines
@@ -50,6 +52,8 @@ cases:
     text: |
       x
       y
+  - one: &all ["a"]
+  - two: *all
 `
 	assert.Equal(t, want, string(p.YAML()))
 }

@@ -47,3 +47,8 @@ func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 func (r *Regexp) ReplaceAllString(s, replacement string) string {
 	return r.compiled().ReplaceAllString(s, replacement)
 }
+
+// ReplaceAllStringFunc is [regexp.Regexp.ReplaceAllStringFunc].
+func (r *Regexp) ReplaceAllStringFunc(text string, f func(string) string) string {
+	return r.compiled().ReplaceAllStringFunc(text, f)
+}

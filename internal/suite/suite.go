@@ -40,6 +40,9 @@ func Formats() []Format {
 	}, {
 		Name: "skill", What: "a skill with evals/evals.json, as `sdd-eval skill` runs them",
 		of: skillOf, read: readSkill,
+	}, {
+		Name: "promptfoo", What: "a configuration of promptfoo, or a directory with promptfooconfig.yaml",
+		of: promptfooOf, read: readPromptfoo,
 	}}
 }
 

@@ -163,7 +163,8 @@ x
 
 func TestRecognise(t *testing.T) {
 	dir := unpack(t, txtar.Parse([]byte("-- shop/evals/x/y/case.yaml --\na: b\n-- shop/evals/z/prompt.md --\nx\n"+
-		"-- shop/play.yaml --\n-- other/prompt.md --\nx\n-- other/evals/a.yaml --\n")))
+		"-- shop/play.yaml --\n-- other/prompt.md --\nx\n-- other/evals/a.yaml --\n"+
+		"-- foo/promptfooconfig.yaml --\n-- foo/promptfooconfig.de.json --\n-- foo/promptfoo.yaml --\n")))
 	for file, want := range map[string]string{
 		".": ".", "evals": ".", "evals/x/y": ".", "evals/x/y/case.yaml": ".", "evals/z/prompt.md": ".",
 		"play.yaml": "", "evals/x": "", "../other": "", "../other/evals": "", "gone": "", "../other/prompt.md": "",
@@ -173,6 +174,15 @@ func TestRecognise(t *testing.T) {
 		if want != "" {
 			assert.Equal(t, dir, found, file)
 		}
+	}
+	for file, want := range map[string]string{
+		"foo": "promptfoo", "foo/promptfooconfig.yaml": "promptfoo", "foo/promptfooconfig.de.json": "promptfoo",
+		"foo/promptfoo.yaml": "",
+	} {
+		path := filepath.Join(filepath.Dir(dir), filepath.FromSlash(file))
+		f, found, ok := suite.Recognise(path)
+		assert.Equal(t, want, f.Name, file)
+		assert.Equal(t, ok, found == path, file)
 	}
 }
 

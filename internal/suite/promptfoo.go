@@ -1,0 +1,470 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+)
+
+// promptfooFile matches names of configurations of promptfoo.
+var promptfooFile = lazyregexp.New(`^promptfooconfig([.-].*)?\.(ya?ml|json)$`)
+
+// promptfooOf is [Format.of] of promptfoo: a configuration, or a directory with one that has the usual name.
+func promptfooOf(file string) string {
+	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+		if promptfooFile.MatchString(filepath.Base(file)) {
+			return file
+		}
+		return ""
+	}
+	for _, ext := range []string{"yaml", "yml", "json"} {
+		if info, err := os.Stat(filepath.Join(file, "promptfooconfig."+ext)); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+	}
+	return ""
+}
+
+// promptfoo reads a configuration of promptfoo.
+type promptfoo struct {
+	*reader
+	root      *doc.Node
+	templates *doc.Node // of assertions
+	prompts   []prompt
+	defaults  testCase
+	ids       map[string]bool
+	written   []doc.Pairs // cases
+}
+
+// prompt is what an agent is asked, as a template.
+type prompt struct {
+	at    doc.Position
+	label string
+	text  string
+	bad   string // why it cannot be asked
+}
+
+// The keys of a configuration. A reason says why one with a value cannot be honoured.
+var promptfooKeys = map[string]string{
+	"$schema": "", "description": "", "tags": "", "prompts": "", "providers": "", "targets": "", "tests": "",
+	"scenarios": "", "defaultTest": "", "outputPath": "", "evaluateOptions": "", "sharing": "", "env": "",
+	"commandLineOptions": "", "writeLatestResults": "", "metadata": "", "derivedMetrics": "", "tracing": "",
+	"assertionTemplates": "", "nunjucksFilters": "", "version": "",
+	"extensions": "hooks of promptfoo are not called",
+	"redteam":    "the tests are not in the file: `promptfoo redteam generate` writes them out",
+}
+
+func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
+	file := path
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		file = ""
+		for _, ext := range []string{"yaml", "yml", "json"} {
+			name := filepath.Join(path, "promptfooconfig."+ext)
+			if _, err := os.Lstat(name); err == nil && file == "" {
+				file = name
+			}
+		}
+		if file == "" {
+			return nil, fmt.Errorf("%s has no promptfooconfig.yaml, .yml or .json: name the file", path)
+		}
+	}
+	r := &promptfoo{reader: newReader(filepath.Dir(file), o), ids: make(map[string]bool)}
+	var err error
+	if r.root, err = r.load(r.dir, filepath.Base(file)); err != nil {
+		return nil, err
+	}
+	if r.root.Kind() != doc.Map || r.root.Get("prompts") == nil && r.root.Get("tests") == nil &&
+		r.root.Get("scenarios") == nil {
+		return nil, fmt.Errorf("%s has neither prompts nor tests: it is no configuration of promptfoo", file)
+	}
+	r.Name = ident(filepath.Base(r.dir))
+	base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	if own := strings.Trim(strings.TrimPrefix(base, "promptfooconfig"), ".-"); own != "" {
+		r.Name = ident(own)
+	}
+	keys(r.root, promptfooKeys, func(at doc.Position, key, what string) { r.cannot(at, "", key, "%s", what) })
+	r.templates = r.root.Get("assertionTemplates")
+	r.readPrompts(r.root.Get("prompts"))
+	if n := r.root.Get("defaultTest"); n != nil {
+		for _, n := range r.listed(n, "defaultTest") {
+			r.defaults = r.readTest(n, r.dir)
+		}
+	}
+	r.readProviders()
+	if err := r.readAll(); err != nil {
+		return nil, err
+	}
+	if len(r.Cases) == 0 {
+		return nil, fmt.Errorf("%s has no tests", file)
+	}
+	if len(r.written) > 0 {
+		name := r.Name + ".eval.yaml"
+		var ids []string
+		for _, c := range r.Cases {
+			if c.Mapped {
+				ids = append(ids, c.ID)
+			}
+		}
+		r.Playbooks = []Playbook{{File: name, Cases: ids, Text: r.evalFile(filepath.Base(file)).YAML()}}
+	}
+	return r.Suite, nil
+}
+
+// readAll reads the tests and the scenarios.
+func (r *promptfoo) readAll() error {
+	scenarios := r.root.Get("scenarios")
+	if tests := r.root.Get("tests"); tests != nil || scenarios == nil {
+		all := r.readTests(tests, r.dir)
+		if tests == nil {
+			all = []testCase{{at: r.root.Position()}}
+		}
+		for _, t := range all {
+			if err := r.add(t, nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range r.listed(scenarios, "scenarios") {
+		var config []testCase
+		for _, item := range r.listed(s.Get("config"), "config") {
+			config = append(config, r.readTest(item, r.dir))
+		}
+		tests := r.readTests(s.Get("tests"), r.dir)
+		for _, c := range config {
+			for _, t := range tests {
+				if err := r.add(t, &c); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// listed returns the elements of a list, or of the one in a file that a text names.
+func (r *promptfoo) listed(n *doc.Node, key string) []*doc.Node {
+	switch n.Kind() {
+	case doc.Invalid, doc.Null:
+		return nil
+	case doc.List:
+		var all []*doc.Node
+		for _, item := range n.Items() {
+			if item.Kind() == doc.String && strings.HasPrefix(item.Text(), "file://") {
+				all = append(all, r.listed(item, key)...)
+			} else {
+				all = append(all, item)
+			}
+		}
+		return all
+	case doc.String:
+		if name, ok := strings.CutPrefix(n.Text(), "file://"); ok {
+			root, err := r.load(r.dir, name)
+			if err != nil {
+				r.cannot(n.Position(), "", key, "%v", err)
+				return nil
+			}
+			if root.Kind() != doc.List {
+				return []*doc.Node{root}
+			}
+			return root.Items()
+		}
+	case doc.Map:
+		return []*doc.Node{n}
+	}
+	r.cannot(n.Position(), "", key, "must be a list")
+	return nil
+}
+
+// readPrompts reads the prompts.
+func (r *promptfoo) readPrompts(n *doc.Node) {
+	switch n.Kind() {
+	case doc.String:
+		r.readPrompt(n, n.Text(), "")
+	case doc.List:
+		for _, item := range n.Items() {
+			switch {
+			case item.Kind() == doc.String:
+				r.readPrompt(item, item.Text(), "")
+			case item.Get("raw") != nil:
+				r.addPrompt(prompt{item.Position(), item.Get("label").Text(), item.Get("raw").Text(), ""})
+			default:
+				text := item.Get("id").Text()
+				if text == "" {
+					text = item.Get("path").Text()
+				}
+				r.readPrompt(item, text, item.Get("label").Text())
+			}
+		}
+	case doc.Map: // a label for each file
+		for _, e := range n.Entries() {
+			r.readPrompt(e.Value, e.Key, e.Value.Text())
+		}
+	}
+	if len(r.prompts) == 0 {
+		r.prompts = []prompt{{at: r.root.Position(), text: "{{prompt}}"}} // as promptfoo has it
+	}
+}
+
+// promptFileName matches texts that name a file of prompts.
+var promptFileName = lazyregexp.New(`^[^\s{}]+\.(txt|md|json|jsonl|ya?ml|csv|j2|[cm]?js|ts|py|sh)(:\w+)?$`)
+
+// readPrompt reads one prompt, or those of a file.
+func (r *promptfoo) readPrompt(n *doc.Node, text, label string) {
+	name, named := strings.CutPrefix(text, "file://")
+	if kind, _, ok := strings.Cut(text, "://"); ok && !named && !strings.ContainsAny(kind, " \n{") {
+		r.addPrompt(prompt{n.Position(), label, "", fmt.Sprintf("prompts of %s:// are not fetched", kind)})
+		return
+	}
+	if strings.HasPrefix(text, "exec:") {
+		r.addPrompt(prompt{n.Position(), label, "", "a program makes the prompt: write it out"})
+		return
+	}
+	if !named && !promptFileName.MatchString(text) {
+		r.addPrompt(prompt{n.Position(), label, text, ""})
+		return
+	}
+	files, err := r.glob(r.dir, name)
+	if err != nil {
+		files = []string{name}
+	}
+	for _, file := range files {
+		p := prompt{at: n.Position(), label: label}
+		ext := strings.ToLower(filepath.Ext(file))
+		ext, _, _ = strings.Cut(ext, ":")
+		switch ext {
+		case ".txt", ".md", ".j2", ".json", ".yaml", ".yml":
+			_, data, err := r.read(r.dir, file)
+			if err != nil {
+				p.bad = err.Error()
+				break
+			}
+			parts := []string{string(data)}
+			if ext == ".txt" {
+				parts = strings.Split(separator.ReplaceAllString(string(data), "\x00"), "\x00")
+			}
+			for _, part := range parts {
+				if p.text = strings.TrimSpace(part); p.text != "" {
+					r.addPrompt(p)
+				}
+			}
+			continue
+		default:
+			p.bad = fmt.Sprintf("a program or a table makes the prompts of %s: write them out", r.shown(file))
+		}
+		r.addPrompt(p)
+	}
+}
+
+// separator is the line between two prompts of a file.
+var separator = lazyregexp.New(`(?m)^---[ \t]*\r?$`)
+
+// addPrompt adds a prompt, of which messages become the text that can be asked.
+func (r *promptfoo) addPrompt(p prompt) {
+	if p.bad == "" && strings.HasPrefix(strings.TrimLeft(p.text, " \t\n-"), "role:") || strings.HasPrefix(p.text, "[") {
+		p.text, p.bad = message(p.text)
+	}
+	r.prompts = append(r.prompts, p)
+}
+
+// message returns the text of a conversation that is one question.
+func message(text string) (question, bad string) {
+	d := doc.Parse("", []byte(text))
+	if d.Err() != nil || d.Root.Kind() != doc.List || len(d.Root.Items()) == 0 || d.Root.Items()[0].Get("role") == nil {
+		if strings.Contains(text, `"role"`) {
+			return "", "these messages are made by a template: write them out"
+		}
+		return text, ""
+	}
+	for i, m := range d.Root.Items() {
+		role, content := m.Get("role").Text(), m.Get("content")
+		switch {
+		case role == "system" || role == "developer":
+			return "", fmt.Sprintf("a message of the role %s: agents have their own system prompt. Write the text "+
+				"into the message of the user, or into the file of instructions of a workspace", role)
+		case role != "user":
+			return "", fmt.Sprintf("a message of the role %q: the agent gives its own answers", role)
+		case i > 0:
+			return "", "several messages of the user at once: write them as one"
+		}
+		switch content.Kind() {
+		case doc.String:
+			question = content.Text()
+		default:
+			for _, part := range content.Items() {
+				if part.Get("type").Text() != "text" {
+					return "", "a message with more than text"
+				}
+				question = strings.TrimPrefix(question+"\n"+part.Get("text").Text(), "\n")
+			}
+		}
+	}
+	return question, ""
+}
+
+// add adds the cases that a test becomes: one for each prompt and each choice among values that are lists.
+func (r *promptfoo) add(t testCase, scenario *testCase) error {
+	t = r.defaults.merge(scenario).merge(&t)
+	vars := []map[string]any{maps.Clone(t.values())}
+	if !t.fixed {
+		for _, v := range t.vars {
+			list, ok := v.value.([]any)
+			if !ok {
+				continue
+			}
+			var more []map[string]any
+			for _, old := range vars {
+				for _, value := range list {
+					if len(more)+len(r.Cases) > maxCases {
+						return errTooMany
+					}
+					one := maps.Clone(old)
+					one[v.name] = value
+					more = append(more, one)
+				}
+			}
+			vars = more
+		}
+	}
+	for _, values := range vars {
+		for _, p := range r.prompts {
+			if len(t.prompts) > 0 && !slices.Contains(t.prompts, p.label) {
+				continue
+			}
+			if len(r.Cases) == maxCases {
+				return errTooMany
+			}
+			r.write(t, p, values)
+		}
+	}
+	return nil
+}
+
+var errTooMany = errors.New("the suite has more than " + fmt.Sprint(maxCases) + " cases")
+
+// write writes the case of a test and a prompt.
+func (r *promptfoo) write(t testCase, p prompt, values map[string]any) {
+	c := Case{Name: t.description, At: t.at, Graders: make(map[string]int), Mapped: true}
+	if c.Name == "" {
+		c.Name = fmt.Sprintf("test-%d", len(r.Cases)+1)
+	}
+	if len(r.prompts) > 1 && p.label != "" {
+		c.Name += " " + p.label
+	}
+	base := ident(c.Name)
+	c.ID = base
+	for i := 2; r.ids[strings.ToLower(c.ID)]; i++ {
+		c.ID = fmt.Sprintf("%s-%d", base[:min(len(base), 90)], i)
+	}
+	r.ids[strings.ToLower(c.ID)] = true
+	cannot := func(at doc.Position, key, what string) {
+		c.Mapped = false
+		r.cannot(at, c.ID, key, "%s", what)
+	}
+	for _, b := range t.bad {
+		cannot(b.At, b.Key, b.What)
+	}
+	question, err := render(t.prefix+p.text+t.suffix, values)
+	switch {
+	case p.bad != "":
+		c.Mapped = false
+		r.cannot(p.at, "", "prompts", "%s", p.bad)
+	case err != nil:
+		cannot(p.at, "prompts", err.Error())
+	case strings.TrimSpace(question) == "":
+		cannot(p.at, "prompts", "the question is empty")
+	}
+	list := r.evaluations(t.asserts, values, c.Graders, t.threshold > 0, cannot)
+	switch {
+	case len(t.asserts) == 0:
+		cannot(t.at, "assert", "nothing is expected of it, so it could not fail")
+	case c.Mapped && !slices.ContainsFunc(list, func(e evaluation) bool { return !e.reports }):
+		cannot(t.at, "assert", "every assertion has the weight 0, so it could not fail")
+	}
+	if c.Mapped {
+		if t.threshold > 0 {
+			list = []evaluation{{
+				at: t.at, from: "threshold", kind: "composite", threshold: t.threshold,
+				keys: doc.Pairs{{Key: "members", Value: r.pairs(members(list))}},
+			}}
+		}
+		comment := fmt.Sprintf("%s:%d", r.shown(t.at.File), t.at.Line)
+		pairs := doc.Pairs{{Key: "id", Value: c.ID, Comment: comment}}
+		if t.description != "" {
+			pairs = append(pairs, doc.Pair{Key: "note", Value: t.description})
+		}
+		pairs = append(pairs, doc.Pair{Key: "question", Value: question},
+			doc.Pair{Key: "execution", Value: doc.Pairs{{Key: "evaluators", Value: r.pairs(list)}}})
+		r.written = append(r.written, pairs)
+	}
+	r.Cases = append(r.Cases, c)
+}
+
+// members returns evaluations as members of a composite whose threshold decides: they have none of their own.
+func members(list []evaluation) []evaluation {
+	all := slices.DeleteFunc(slices.Clone(list), func(e evaluation) bool { return e.reports })
+	for i := range all {
+		all[i].threshold = 0
+	}
+	return all
+}
+
+// readProviders says which providers are left out.
+func (r *promptfoo) readProviders() {
+	for _, key := range []string{"providers", "targets"} {
+		n := r.root.Get(key)
+		var names []string
+		all := n.Items()
+		if n.Kind() == doc.String || n.Kind() == doc.Map {
+			all = []*doc.Node{n}
+		}
+		for _, item := range all {
+			name := cmp.Or(item.Text(), item.Get("id").Text())
+			if entries := item.Entries(); name == "" && len(entries) > 0 {
+				name, item = entries[0].Key, entries[0].Value
+			}
+			names = append(names, name)
+			for _, key := range []string{"transform", "inputs"} {
+				if at := item.Get(key); !empty(at) {
+					r.cannot(at.Position(), "", "providers."+key,
+						"what a provider answers is not changed before it is judged")
+				}
+			}
+		}
+		if len(names) > 0 {
+			r.note(n.Position(), key, "%s left out, with what is set for them: the agents are of the kind %s",
+				excerpt.Line(strings.Join(names, ", "), 200), r.Agent)
+		}
+	}
+}
+
+// evalFile returns the file.
+func (r *promptfoo) evalFile(file string) doc.Pairs {
+	p := doc.Pairs{{Key: "name", Value: r.Name, Comment: Head + file}}
+	if text := r.root.Get("description").Text(); text != "" {
+		p = append(p, doc.Pair{Key: "description", Value: text})
+	}
+	p = append(p, doc.Pair{Key: "variants", Value: doc.Pairs{
+		{Key: "agent", Value: doc.Pairs{{Key: "agent", Value: r.who()}}},
+	}})
+	options := r.root.Get("evaluateOptions")
+	if n, err := strconv.Atoi(options.Get("repeat").Text()); err == nil && n > 1 {
+		p = append(p, doc.Pair{Key: "trials", Value: doc.Pairs{{Key: "count", Value: n}}})
+	}
+	if n, err := strconv.Atoi(options.Get("timeoutMs").Text()); err == nil && n > 0 {
+		p = append(p, doc.Pair{Key: "limits", Value: doc.Pairs{{Key: "timeout", Value: fmt.Sprintf("%dms", n)}}})
+	}
+	return append(p, doc.Pair{Key: "evalcases", Value: r.written})
+}

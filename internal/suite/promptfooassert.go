@@ -1,0 +1,385 @@
+package suite
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// claim is an assertion of a case, to be written.
+type claim struct {
+	assertion
+	kind   string // without not-
+	not    bool
+	scored bool // the score counts, not whether it passes
+	values map[string]any
+	r      *promptfoo
+	to     *evaluation
+}
+
+// assertTypes write assertions by type, without not-.
+var assertTypes = map[string]func(a *claim) error{
+	"contains": textAssert, "icontains": textAssert, "contains-any": textAssert, "icontains-any": textAssert,
+	"contains-all": textAssert, "icontains-all": textAssert, "starts-with": textAssert, "ends-with": textAssert,
+	"equals": equalsAssert, "regex": regexAssert,
+	"latency": boundAssert, "cost": boundAssert,
+	"javascript": scriptAssert, "python": scriptAssert,
+	"llm-rubric": rubricAssert, "model-graded-closedqa": rubricAssert, "model-graded-factuality": rubricAssert,
+	"factuality": rubricAssert, "g-eval": rubricAssert,
+	"trajectory:tool-used": toolAssert,
+}
+
+const (
+	noMeasure = "no evaluator measures it: write a code_judge"
+	noContext = "what a model was given to read is not known of an agent"
+	noModel   = "no model is asked for embeddings, classes or probabilities"
+	noCompare = "answers are not compared with each other: `sdd-eval compare` compares variants"
+	noAPI     = "it is about what a model's API returns"
+)
+
+// unmapped are types that no evaluator says, each with the reason.
+var unmapped = map[string]string{
+	"similar": noModel, "levenshtein": noMeasure, "rouge-n": noMeasure, "bleu": noMeasure, "gleu": noMeasure,
+	"meteor": noMeasure, "f-score": noMeasure, "perplexity": noModel, "perplexity-score": noModel,
+	"context-faithfulness": noContext, "context-recall": noContext, "context-relevance": noContext,
+	"answer-relevance": noModel, "classifier": noModel, "moderation": noModel, "guardrails": noAPI,
+	"select-best": noCompare, "max-score": noCompare, "human": noCompare,
+	"finish-reason": noAPI, "is-valid-function-call": noAPI, "is-valid-openai-function-call": noAPI,
+	"is-valid-openai-tools-call": noAPI, "tool-call-f1": noAPI, "trace-span-count": noAPI, "trace-span-duration": noAPI,
+	"trace-error-spans": noAPI,
+	"is-json":           noMeasure, "contains-json": noMeasure, "is-xml": noMeasure, "contains-xml": noMeasure,
+	"is-html": noMeasure, "contains-html": noMeasure, "is-sql": noMeasure, "contains-sql": noMeasure,
+	"ruby": noMeasure, "webhook": noMeasure, "is-refusal": noMeasure, "word-count": noMeasure, "pi": noMeasure,
+	"search-rubric": noMeasure, "agent-rubric": noMeasure, "conversation-relevance": noMeasure, "skill-used": noMeasure,
+}
+
+// evaluations returns the evaluators that assertions become, and counts them.
+func (r *promptfoo) evaluations(list []assertion, values map[string]any, count map[string]int, scored bool,
+	cannot func(at doc.Position, key, what string),
+) (all []evaluation) {
+	for _, a := range list {
+		kind, not := strings.CutPrefix(a.kind, "not-")
+		to := evaluation{at: a.at, from: a.kind, name: strings.NewReplacer(":", "-").Replace(a.kind)}
+		if a.weight != nil {
+			to.weight, to.reports = *a.weight, *a.weight == 0
+		}
+		for _, b := range a.bad {
+			cannot(b.At, a.kind+"."+b.Key, b.What)
+		}
+		if kind == "" && len(a.bad) > 0 {
+			continue
+		}
+		if kind == "assert-set" {
+			to.kind = "composite"
+			members := r.evaluations(a.members, values, count, scored || a.threshold != nil, cannot)
+			if len(a.members) == 0 || not {
+				cannot(a.at, a.kind, "it has no assertions, or says that they must not hold")
+			}
+			to.keys = r.set(a, members, &to, scored)
+			all = append(all, to)
+			continue
+		}
+		if assertTypes[kind] == nil && unmapped[kind] == "" {
+			count["?"]++
+			cannot(a.at, "assert", fmt.Sprintf("the type %q is not known", a.kind))
+			continue
+		}
+		count[a.kind]++
+		write := assertTypes[kind]
+		if write == nil {
+			cannot(a.at, a.kind, unmapped[kind])
+			continue
+		}
+		c := claim{assertion: a, kind: kind, not: not, scored: scored, values: values, r: r, to: &to}
+		if err := write(&c); err != nil {
+			cannot(a.at, a.kind, err.Error())
+			continue
+		}
+		all = append(all, to)
+	}
+	return all
+}
+
+// set returns the keys of a composite for a set of assertions.
+func (r *promptfoo) set(a assertion, list []evaluation, to *evaluation, scored bool) doc.Pairs {
+	if a.threshold != nil || scored {
+		if a.threshold != nil {
+			to.threshold = *a.threshold
+		}
+		return doc.Pairs{{Key: "members", Value: r.pairs(members(list))}}
+	}
+	for i := range list {
+		list[i].weight = 0
+	}
+	return doc.Pairs{{Key: "all", Value: r.pairs(list)}}
+}
+
+// texts returns the value as texts, with their values filled in.
+func (a *claim) texts() ([]string, error) {
+	var list []any
+	switch v := a.value.(type) {
+	case nil:
+		return nil, errors.New("value: is required")
+	case []any:
+		list = v
+	case string:
+		text, err := render(v, a.values)
+		if err != nil {
+			return nil, fmt.Errorf("value: %w", err)
+		}
+		if !strings.HasSuffix(a.kind, "-any") && !strings.HasSuffix(a.kind, "-all") {
+			return []string{text}, nil
+		}
+		in := csv.NewReader(strings.NewReader(text))
+		in.LazyQuotes, in.TrimLeadingSpace = true, true
+		row, err := in.Read()
+		if err != nil {
+			return nil, fmt.Errorf("value: %w", err)
+		}
+		for _, cell := range row {
+			list = append(list, strings.TrimSpace(cell))
+		}
+	case map[string]any:
+		return nil, errors.New("value: must be a text")
+	default:
+		list = []any{v}
+	}
+	var all []string
+	for _, v := range list {
+		text, err := render(written(v), a.values)
+		if err != nil {
+			return nil, fmt.Errorf("value: %w", err)
+		}
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("value: is empty")
+	}
+	return all, nil
+}
+
+// textAssert writes assertions on parts of the answer.
+func textAssert(a *claim) error {
+	all, err := a.texts()
+	if err != nil {
+		return err
+	}
+	if slices.Contains(all, "") {
+		return errors.New("value: an empty text is in every answer")
+	}
+	form := a.kind
+	key := map[bool]string{false: "contains", true: "not_contains"}[a.not]
+	if strings.HasPrefix(form, "i") || strings.HasSuffix(form, "s-with") || form == "contains-any" && !a.not {
+		key = map[bool]string{false: "matches", true: "not_matches"}[a.not]
+		for i, text := range all {
+			all[i] = regexp.QuoteMeta(text)
+		}
+		fold := ""
+		if strings.HasPrefix(form, "i") {
+			fold = "(?i)"
+		}
+		switch {
+		case form == "starts-with":
+			fold = `\A`
+		case form == "ends-with":
+			all[0] += `\z`
+		case strings.HasSuffix(form, "-any") && !a.not && len(all) > 1:
+			all = []string{"(?:" + strings.Join(all, "|") + ")"}
+		}
+		for i := range all {
+			all[i] = fold + all[i]
+		}
+	}
+	if strings.HasSuffix(form, "-all") && a.not && len(all) > 1 {
+		return errors.New("that one of several texts is missing is not said by a check: write a code_judge")
+	}
+	a.to.kind, a.to.keys = check(a.to.from, key, all...)
+	return nil
+}
+
+// equalsAssert writes assertions on the answer as a whole.
+func equalsAssert(a *claim) error {
+	switch a.value.(type) {
+	case map[string]any, []any:
+		if a.not {
+			return errors.New("value: that JSON differs is not said by a check: write a code_judge")
+		}
+		value, err := filled(a.value, a.values)
+		if err != nil {
+			return fmt.Errorf("value: %w", err)
+		}
+		a.to.kind = "field_accuracy"
+		a.to.keys = doc.Pairs{{Key: "fields", Value: []doc.Pairs{{
+			{Key: "path", Value: "$"}, {Key: "equals", Value: value},
+		}}}}
+		return nil
+	}
+	all, err := a.texts()
+	if err != nil {
+		return err
+	}
+	if all[0] == "" {
+		return errors.New("value: is empty: an agent that says nothing has failed")
+	}
+	key := map[bool]string{false: "matches", true: "not_matches"}[a.not]
+	a.to.kind, a.to.keys = check(a.to.from, key, `\A`+regexp.QuoteMeta(all[0])+`\z`)
+	return nil
+}
+
+// filled returns a value in which texts are filled in.
+func filled(v any, values map[string]any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		return render(v, values)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			if list[i], err = filled(item, values); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, item := range v {
+			if m[key], err = filled(item, values); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	return v, nil
+}
+
+func regexAssert(a *claim) error {
+	text, ok := a.value.(string)
+	if !ok {
+		return errors.New("value: must be a regular expression")
+	}
+	// An expression may have braces that are no template.
+	pattern, err := render(text, a.values)
+	if err != nil {
+		return fmt.Errorf("value: %w", err)
+	}
+	pattern, err = expression("value", pattern, "")
+	if err != nil {
+		return err
+	}
+	key := map[bool]string{false: "matches", true: "not_matches"}[a.not]
+	a.to.kind, a.to.keys = check(a.to.from, key, pattern)
+	return nil
+}
+
+// boundAssert writes bounds on the time and the cost.
+func boundAssert(a *claim) error {
+	if a.threshold == nil || a.not {
+		return errors.New("threshold: a highest value is required")
+	}
+	a.to.kind, a.to.keys = "metrics", doc.Pairs{{Key: "max_cost_usd", Value: *a.threshold}}
+	if a.kind == "latency" {
+		if *a.threshold < 1 {
+			return errors.New("threshold: must be at least a millisecond")
+		}
+		a.to.keys = doc.Pairs{{Key: "max_duration_ms", Value: int(*a.threshold)}}
+	}
+	return nil
+}
+
+// rubricAssert writes assertions that a model decides.
+func rubricAssert(a *claim) error {
+	if a.not {
+		return errors.New("a judge's no is not turned into a yes: write what must hold")
+	}
+	var criteria []string
+	list, ok := a.value.([]any)
+	if !ok {
+		list = []any{a.value}
+	}
+	for _, v := range list {
+		value, err := filled(v, a.values)
+		if err != nil {
+			return fmt.Errorf("value: %w", err)
+		}
+		text := written(value)
+		if strings.TrimSpace(text) == "" {
+			return errors.New("value: is required")
+		}
+		if strings.HasSuffix(a.kind, "factuality") {
+			text = "The answer agrees with this reference in all facts that both tell of. It may tell more or less, " +
+				"and say it in other words.\n\n" + text
+		}
+		criteria = append(criteria, text)
+	}
+	kind, keys, err := a.r.rubrics(a.to.from, criteria...)
+	if err != nil {
+		return err
+	}
+	a.to.kind, a.to.keys = kind, keys
+	if a.threshold != nil && a.kind == "llm-rubric" {
+		prompt := "Score how well the answer of a coding agent meets this, from 0 to 1:\n" +
+			strings.ReplaceAll(criteria[0], "{{", "{ {") + "\n\nThe answer:\n{{candidate_answer}}\n"
+		a.to.keys = doc.Pairs{{Key: "model", Value: a.r.JudgeModel}, {Key: "prompt", Value: prompt}}
+		a.to.threshold = *a.threshold
+	}
+	return nil
+}
+
+// toolAssert writes assertions on tools that were called.
+func toolAssert(a *claim) error {
+	var names []string
+	least, most := 1, -1
+	switch v := a.value.(type) {
+	case string:
+		names = []string{v}
+	case []any:
+		for _, name := range v {
+			names = append(names, written(name))
+		}
+	case map[string]any:
+		for key := range v {
+			switch key {
+			case "name", "min", "max":
+			default:
+				return fmt.Errorf("value.%s: only name, min and max can be said", key)
+			}
+		}
+		names = []string{written(v["name"])}
+		if n, ok := v["min"].(json.Number); ok {
+			least, _ = strconv.Atoi(n.String())
+		}
+		if n, ok := v["max"].(json.Number); ok {
+			most, _ = strconv.Atoi(n.String())
+		}
+	}
+	if len(names) == 0 || names[0] == "" {
+		return errors.New("value: must be the name of a tool")
+	}
+	a.to.kind = "tool_trajectory"
+	if a.not || most == 0 {
+		a.to.keys = doc.Pairs{{Key: "never", Value: names}}
+		return nil
+	}
+	var low, high doc.Pairs
+	for _, name := range names {
+		low = append(low, doc.Pair{Key: name, Value: least})
+		high = append(high, doc.Pair{Key: name, Value: most})
+	}
+	if least > 0 {
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "at_least", Value: low})
+	}
+	if most > 0 {
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "at_most", Value: high})
+	}
+	if len(a.to.keys) == 0 {
+		return errors.New("value: it holds whatever the agent does")
+	}
+	return nil
+}

@@ -1,0 +1,463 @@
+package suite
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+)
+
+// testCase is a test of promptfoo, or what several have in common.
+type testCase struct {
+	at             doc.Position
+	description    string
+	vars           []variable
+	asserts        []assertion
+	prefix, suffix string
+	threshold      float64
+	prompts        []string  // labels; empty: all
+	fixed          bool      // values that are lists are values
+	own            bool      // without the assertions that are common
+	bad            []Problem // what cannot be honoured
+}
+
+// variable is a value for templates: what JSON can express.
+type variable struct {
+	name  string
+	value any
+}
+
+// assertion is what promptfoo expects of an answer.
+type assertion struct {
+	at                doc.Position
+	kind              string // with not-
+	value, config     any
+	metric            string
+	weight, threshold *float64
+	members           []assertion // of an assert-set
+	bad               []Problem
+}
+
+// values returns the values by name.
+func (t testCase) values() map[string]any {
+	all := make(map[string]any, len(t.vars))
+	for _, v := range t.vars {
+		all[v.name] = v.value
+	}
+	return all
+}
+
+// merge returns the test with what over says besides and instead.
+func (t testCase) merge(over *testCase) testCase {
+	if over == nil {
+		return t
+	}
+	m := *over
+	m.vars = slices.Clone(t.vars)
+	for _, v := range over.vars {
+		m.vars = slices.DeleteFunc(m.vars, func(old variable) bool { return old.name == v.name })
+		m.vars = append(m.vars, v)
+	}
+	if !over.own {
+		m.asserts = slices.Concat(t.asserts, over.asserts)
+	}
+	m.bad = slices.Concat(t.bad, over.bad)
+	if m.description == "" {
+		m.description = t.description
+	}
+	if m.prefix == "" {
+		m.prefix = t.prefix
+	}
+	if m.suffix == "" {
+		m.suffix = t.suffix
+	}
+	if m.threshold == 0 {
+		m.threshold = t.threshold
+	}
+	if m.prompts == nil {
+		m.prompts = t.prompts
+	}
+	m.fixed = m.fixed || t.fixed
+	return m
+}
+
+// cannot notes what cannot be honoured.
+func (t *testCase) cannot(at doc.Position, key, what string) {
+	t.bad = append(t.bad, Problem{At: at, Key: key, What: what})
+}
+
+var testKeys = map[string]string{
+	"description": "", "vars": "", "assert": "", "options": "", "threshold": "", "metadata": "", "provider": "",
+	"providers": "", "prompts": "", "config": "",
+	"providerOutput":        "the agent is asked: an answer that is given would judge nobody",
+	"assertScoringFunction": "a function that counts scores is not run",
+}
+
+var testOptionKeys = map[string]string{
+	"prefix": "", "suffix": "", "disableVarExpansion": "", "disableDefaultAsserts": "", "provider": "",
+	"runSerially": "", "storeOutputAs": "answers of one test are not given to another",
+	"transform":       "what the agent answers is not changed before it is judged",
+	"postprocess":     "what the agent answers is not changed before it is judged",
+	"transformVars":   "a function that makes values is not run: write them out",
+	"rubricPrompt":    "the judge's own prompt is used: write the evaluator llm_judge with your prompt",
+	"conversationId":  "each case is a session of its own",
+	"repeat":          "how often is said for the whole file, in evaluateOptions",
+	"response_format": "agents answer in no format that the client sets",
+}
+
+// readTests reads the tests of a list, or of the files that a text names.
+func (r *promptfoo) readTests(n *doc.Node, dir string) (all []testCase) {
+	switch n.Kind() {
+	case doc.String:
+		return r.readTestFiles(n, n.Text(), dir)
+	case doc.List:
+		for _, item := range n.Items() {
+			if item.Kind() == doc.String || item.Get("path") != nil {
+				all = append(all, r.readTests(item, dir)...)
+			} else {
+				all = append(all, r.readTest(item, dir))
+			}
+		}
+	case doc.Map:
+		if n.Get("path") != nil {
+			r.cannot(n.Position(), "", "tests", "a program makes the tests: write them out")
+			return nil
+		}
+		return []testCase{r.readTest(n, dir)}
+	}
+	return all
+}
+
+// readTestFiles reads the tests of files.
+func (r *promptfoo) readTestFiles(n *doc.Node, text, dir string) (all []testCase) {
+	cannot := func(format string, args ...any) { r.cannot(n.Position(), "", "tests", format, args...) }
+	name := strings.TrimPrefix(text, "file://")
+	if kind, _, ok := strings.Cut(name, "://"); ok {
+		cannot("tests of %s:// are not fetched", kind)
+		return nil
+	}
+	files, err := r.glob(dir, name)
+	if err != nil {
+		cannot("%v", err)
+		return nil
+	}
+	for _, file := range files {
+		switch strings.ToLower(filepath.Ext(file)) {
+		case ".yaml", ".yml", ".json":
+			root, err := r.load(dir, file)
+			if err != nil {
+				cannot("%v", err)
+				continue
+			}
+			all = append(all, r.readTests(root, filepath.Dir(file))...)
+		case ".jsonl":
+			all = append(all, r.readLines(n, file)...)
+		case ".csv":
+			all = append(all, r.readTable(n, file)...)
+		default:
+			cannot("a program or a table makes the tests of %s: write them out as YAML, JSON or CSV", r.shown(file))
+		}
+	}
+	return all
+}
+
+// readLines reads tests of which each is a line of JSON.
+func (r *promptfoo) readLines(n *doc.Node, file string) (all []testCase) {
+	_, data, err := r.read(r.dir, file)
+	if err != nil {
+		r.cannot(n.Position(), "", "tests", "%v", err)
+		return nil
+	}
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if len(all) == maxCases {
+			r.cannot(n.Position(), "", "tests", "%s has more than %d tests", r.shown(file), maxCases)
+			break
+		}
+		at := doc.Position{File: file, Line: number, Column: 1}
+		d := doc.ParseJSON(file, []byte(line))
+		if d.Err() != nil {
+			problems, _ := errors.AsType[doc.Problems](d.Err())
+			r.cannot(at, "", "tests", "%s", problems[0].Reason)
+			continue
+		}
+		t := r.readTest(d.Root, filepath.Dir(file))
+		t.move(at)
+		all = append(all, t)
+	}
+	return all
+}
+
+// move makes a position that of the test and all in it.
+func (t *testCase) move(at doc.Position) {
+	t.at = at
+	for i := range t.bad {
+		t.bad[i].At = at
+	}
+	moveAll(t.asserts, at)
+}
+
+func moveAll(list []assertion, at doc.Position) {
+	for i := range list {
+		list[i].at = at
+		moveAll(list[i].members, at)
+	}
+}
+
+// readTest reads a test.
+func (r *promptfoo) readTest(n *doc.Node, dir string) (t testCase) {
+	t.at = n.Position()
+	if n.Kind() != doc.Map {
+		t.cannot(t.at, "tests", "must be a mapping")
+		return t
+	}
+	keys(n, testKeys, t.cannot)
+	t.description = n.Get("description").Text()
+	for _, item := range n.Get("prompts").Items() {
+		t.prompts = append(t.prompts, item.Text())
+	}
+	if at := n.Get("threshold"); !empty(at) {
+		t.threshold, _ = strconv.ParseFloat(at.Text(), 64)
+		if t.threshold < 0 || t.threshold > 1 {
+			t.cannot(at.Position(), "threshold", "must be from 0 to 1")
+		}
+	}
+	options := n.Get("options")
+	keys(options, testOptionKeys, t.cannot)
+	t.prefix, t.suffix = options.Get("prefix").Text(), options.Get("suffix").Text()
+	t.fixed = !empty(options.Get("disableVarExpansion"))
+	t.own = !empty(options.Get("disableDefaultAsserts"))
+	vars := n.Get("vars")
+	if name, ok := strings.CutPrefix(vars.Text(), "file://"); ok {
+		root, err := r.load(dir, name)
+		if err != nil {
+			t.cannot(vars.Position(), "vars", err.Error())
+		}
+		vars = root
+	} else if vars.Kind() == doc.String || vars.Kind() == doc.List {
+		t.cannot(vars.Position(), "vars", "must be a mapping from names to values")
+	}
+	for _, e := range vars.Entries() {
+		value, err := r.value(e.Value.Value(), dir)
+		if err != nil {
+			t.cannot(e.Position, "vars."+e.Key, err.Error())
+		}
+		t.vars = append(t.vars, variable{e.Key, value})
+	}
+	for _, item := range r.listed(n.Get("assert"), "assert") {
+		t.asserts = append(t.asserts, r.readAssert(item, dir, 0))
+	}
+	return t
+}
+
+// value returns a value, and what is in the file that it names.
+func (r *promptfoo) value(v any, dir string) (any, error) {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			var err error
+			if v[i], err = r.value(v[i], dir); err != nil {
+				return nil, err
+			}
+		}
+	case string:
+		name, ok := strings.CutPrefix(v, "file://")
+		if !ok {
+			return v, nil
+		}
+		if strings.ContainsAny(name, "*?[{") {
+			return nil, fmt.Errorf("%q names several files, or a template does: write them out", v)
+		}
+		switch strings.ToLower(filepath.Ext(name)) {
+		case ".json", ".yaml", ".yml":
+			root, err := r.load(dir, name)
+			return root.Value(), err
+		case ".txt", ".md", ".html", ".xml", ".csv", ".sql", ".log", ".diff", ".patch", "":
+			_, data, err := r.read(dir, name)
+			return strings.TrimSpace(string(data)), err
+		default:
+			return nil, fmt.Errorf("%q is a program, or no text: write out what it gives", v)
+		}
+	}
+	return v, nil
+}
+
+var assertKeys = map[string]string{
+	"type": "", "value": "", "threshold": "", "weight": "", "metric": "", "provider": "", "config": "", "assert": "",
+	"$ref": "", "description": "", "id": "",
+	"transform":        "what the agent answers is not changed before it is judged",
+	"contextTransform": "what the agent answers is not changed before it is judged",
+	"rubricPrompt":     "the judge's own prompt is used: write the evaluator llm_judge with your prompt",
+	"normalizeUnicode": "texts are compared as they are",
+}
+
+// readAssert reads an assertion.
+func (r *promptfoo) readAssert(n *doc.Node, dir string, depth int) (a assertion) {
+	a.at = n.Position()
+	cannot := func(at doc.Position, key, what string) { a.bad = append(a.bad, Problem{At: at, Key: key, What: what}) }
+	if ref := n.Get("$ref").Text(); ref != "" {
+		name, ok := strings.CutPrefix(ref, "#/assertionTemplates/")
+		found := r.templates.Get(name)
+		if !ok || found == nil || depth > maxNesting {
+			cannot(a.at, "$ref", fmt.Sprintf("%q is not among the assertionTemplates", ref))
+			return a
+		}
+		n = found.Merge(n.Without("$ref"))
+		if n.Get("$ref") != nil {
+			cannot(a.at, "$ref", "a template refers to another one")
+			return a
+		}
+	}
+	keys(n, assertKeys, cannot)
+	a.kind, a.metric = n.Get("type").Text(), n.Get("metric").Text()
+	for key, to := range map[string]**float64{"weight": &a.weight, "threshold": &a.threshold} {
+		if at := n.Get(key); !empty(at) || at.Kind() == doc.Number {
+			f, err := strconv.ParseFloat(at.Text(), 64)
+			if err != nil || f < 0 {
+				cannot(at.Position(), key, "must be a number that is not negative")
+			}
+			*to = &f
+		}
+	}
+	a.value, a.config = n.Get("value").Value(), n.Get("config").Value()
+	kind := strings.TrimPrefix(a.kind, "not-")
+	if text, ok := a.value.(string); ok && !(kind == "javascript" || kind == "python") {
+		value, err := r.value(text, dir)
+		if err != nil {
+			cannot(n.Get("value").Position(), "value", err.Error())
+		}
+		a.value = value
+	} else if name, named := strings.CutPrefix(text, "file://"); named {
+		file, err := r.file(dir, strings.SplitN(name, ":", 2)[0])
+		if err != nil {
+			cannot(n.Get("value").Position(), "value", err.Error())
+		}
+		a.value = "file://" + strings.Replace(name, strings.SplitN(name, ":", 2)[0], file, 1)
+	}
+	if depth > maxNesting {
+		cannot(a.at, "assert", "sets of assertions are too deeply nested")
+		return a
+	}
+	for _, item := range n.Get("assert").Items() {
+		a.members = append(a.members, r.readAssert(item, dir, depth+1))
+	}
+	return a
+}
+
+// readTable reads tests of which each is a row.
+func (r *promptfoo) readTable(n *doc.Node, file string) (all []testCase) {
+	_, data, err := r.read(r.dir, file)
+	if err != nil {
+		r.cannot(n.Position(), "", "tests", "%v", err)
+		return nil
+	}
+	in := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(data), "\uFEFF")))
+	in.FieldsPerRecord, in.LazyQuotes = -1, true
+	head, err := in.Read()
+	for err == nil {
+		var row []string
+		if row, err = in.Read(); err != nil {
+			break
+		}
+		line, _ := in.FieldPos(0)
+		at := doc.Position{File: file, Line: line, Column: 1}
+		if len(all) == maxCases {
+			r.cannot(at, "", "tests", "more than %d tests", maxCases)
+			return all
+		}
+		all = append(all, r.readRow(at, head, row))
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.cannot(doc.Position{File: file, Line: 1, Column: 1}, "", "tests", "%v", err)
+	}
+	return all
+}
+
+func (r *promptfoo) readRow(at doc.Position, head, row []string) testCase {
+	t := testCase{at: at}
+	if len(row) > len(head) {
+		t.cannot(at, "tests", "the row has more columns than the first one")
+		row = row[:len(head)]
+	}
+	for i, cell := range row {
+		key := strings.TrimSpace(head[i])
+		switch {
+		case strings.HasPrefix(key, "__expected"):
+			if strings.TrimSpace(cell) != "" {
+				a := expected(cell)
+				a.at = at
+				t.asserts = append(t.asserts, a)
+			}
+		case key == "__prefix":
+			t.prefix = cell
+		case key == "__suffix":
+			t.suffix = cell
+		case key == "__description":
+			t.description = cell
+		case key == "__threshold":
+			t.threshold, _ = strconv.ParseFloat(strings.TrimSpace(cell), 64)
+		case key == "__metric", strings.HasPrefix(key, "__metadata:"), key == "__provider", key == "__providers":
+		case strings.HasPrefix(key, "__") && cell == "":
+		case strings.HasPrefix(key, "__"):
+			t.cannot(at, key, "this column is not known")
+		default:
+			t.vars = append(t.vars, variable{key, cell})
+		}
+	}
+	return t
+}
+
+// expectedForm matches what a cell expects: an assertion's type, a threshold and a value.
+var expectedForm = lazyregexp.New(`(?s)^((?:not-)?[a-z][a-z-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`)
+
+// expected returns the assertion that a cell is short for.
+func expected(cell string) assertion {
+	for prefix, kind := range map[string]string{
+		"fn:": "javascript", "eval:": "javascript", "javascript:": "javascript", "python:": "python",
+		"grade:": "llm-rubric", "llm-rubric:": "llm-rubric",
+	} {
+		if rest, ok := strings.CutPrefix(cell, prefix); ok {
+			return assertion{kind: kind, value: strings.TrimSpace(rest)}
+		}
+	}
+	m := expectedForm.FindStringSubmatch(cell)
+	if m != nil {
+		kind := strings.TrimPrefix(m[1], "not-")
+		if assertTypes[kind] == nil && unmapped[kind] == "" {
+			m = nil
+		}
+	}
+	if m == nil {
+		return assertion{kind: "equals", value: cell}
+	}
+	a := assertion{kind: m[1], value: m[3]}
+	if strings.HasSuffix(m[1], "-any") || strings.HasSuffix(m[1], "-all") {
+		var list []any
+		for part := range strings.SplitSeq(m[3], ",") {
+			list = append(list, strings.TrimSpace(part))
+		}
+		a.value = list
+	}
+	threshold := 0.75
+	if m[2] != "" {
+		threshold, _ = strconv.ParseFloat(m[2], 64)
+		a.threshold = &threshold
+	} else if m[1] == "cost" || m[1] == "latency" || m[1] == "levenshtein" {
+		a.threshold = &threshold
+	}
+	if a.value == "" {
+		a.value = nil
+	}
+	return a
+}

@@ -1,0 +1,265 @@
+package suite
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// reader reads the files of a suite that names others.
+type reader struct {
+	*Suite
+	Options
+	dir  string    // absolute: the one with the suite's file
+	tree disk.Tree // nothing outside of it is read
+	docs map[string]*doc.Document
+	told map[Problem]bool
+}
+
+func newReader(dir string, o Options) *reader {
+	return &reader{
+		Suite: &Suite{}, Options: o, dir: dir, tree: above(dir), docs: make(map[string]*doc.Document),
+		told: make(map[Problem]bool),
+	}
+}
+
+// above returns the tree of the repository or module that a directory is in, else of the directory.
+func above(dir string) disk.Tree {
+	for at := dir; ; at = filepath.Dir(at) {
+		for _, name := range []string{".git", "go.mod"} {
+			if _, err := os.Lstat(filepath.Join(at, name)); err == nil {
+				return disk.Tree(at)
+			}
+		}
+		if at == filepath.Dir(at) {
+			return disk.Tree(dir)
+		}
+	}
+}
+
+// file returns the path, absolute, that a text in the suite names, relative to a directory.
+func (r *reader) file(dir, name string) (string, error) {
+	file := filepath.FromSlash(name)
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	if err := r.tree.Check(file); err != nil {
+		return "", r.short(err)
+	}
+	return file, nil
+}
+
+// short leaves the path out of an error that the position, or the name before it, tells.
+func (r *reader) short(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// read returns what is in a file.
+func (r *reader) read(dir, name string) (file string, data []byte, err error) {
+	if file, err = r.file(dir, name); err == nil {
+		data, err = r.tree.ReadRegular(file, doc.MaxSize)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("%q: %w", name, r.short(err))
+	}
+	return file, data, nil
+}
+
+// load reads a file of YAML or JSON. Its problems are the error.
+func (r *reader) load(dir, name string) (*doc.Node, error) {
+	file, data, err := r.read(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	d := r.docs[file]
+	if d == nil {
+		if d = doc.Parse(file, data); filepath.Ext(file) == ".json" {
+			d = doc.ParseJSON(file, data)
+		}
+		r.docs[file] = d
+	}
+	return d.Root, d.Err()
+}
+
+// glob returns the files, absolute and sorted, that a pattern names, relative to a directory. No pattern that leads out
+// of the tree is looked for.
+func (r *reader) glob(dir, pattern string) ([]string, error) {
+	full, err := r.file(dir, pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", pattern, err)
+	}
+	if strings.Contains(pattern, "**") {
+		return nil, fmt.Errorf("%q: files are looked for in one directory at a time: write it without **", pattern)
+	}
+	found, err := filepath.Glob(full)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%q: %w", pattern, err)
+	case len(found) == 0:
+		return nil, fmt.Errorf("%q names no file", pattern)
+	case len(found) > maxCases:
+		return nil, fmt.Errorf("%q names more than %d files", pattern, maxCases)
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// shown returns a path as comments of playbooks name it.
+func (r *reader) shown(file string) string {
+	rel, err := filepath.Rel(r.dir, file)
+	if err != nil {
+		rel = file
+	}
+	return filepath.ToSlash(rel)
+}
+
+// out returns a path, absolute, as playbooks name it.
+func (r *reader) out(file string) string {
+	rel, err := filepath.Rel(r.Out, file)
+	if err != nil {
+		rel = file
+	}
+	return filepath.ToSlash(rel)
+}
+
+// tell adds a problem, or a note, unless it was told of any case.
+func (r *reader) tell(to *[]Problem, p Problem) {
+	once := p
+	once.Case = ""
+	if !r.told[once] {
+		r.told[once] = true
+		*to = append(*to, p)
+	}
+}
+
+// cannot adds a problem of a case; without a case, of the suite.
+func (r *reader) cannot(at doc.Position, name, key, what string, args ...any) {
+	r.tell(&r.Problems, Problem{At: at, Case: name, Key: key, What: fmt.Sprintf(what, args...)})
+}
+
+// note adds a note.
+func (r *reader) note(at doc.Position, key, what string, args ...any) {
+	r.tell(&r.Notes, Problem{At: at, Key: key, What: fmt.Sprintf(what, args...)})
+}
+
+// keys calls cannot for the keys of a mapping that known does not have, or gives a reason for. An empty reason means
+// that the key is read, or changes no verdict.
+func keys(n *doc.Node, known map[string]string, cannot func(at doc.Position, key, what string)) {
+	for _, e := range n.Entries() {
+		reason, ok := known[e.Key]
+		switch {
+		case !ok:
+			var names []string
+			for name := range known {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			cannot(e.Position, e.Key, "this key is not known"+doc.DidYouMean(e.Key, names))
+		case reason != "" && !empty(e.Value):
+			cannot(e.Position, e.Key, reason)
+		}
+	}
+}
+
+// empty reports whether a value says nothing.
+func empty(n *doc.Node) bool {
+	switch n.Kind() {
+	case doc.Null, doc.Invalid:
+		return true
+	case doc.List, doc.Map:
+		return len(n.Items())+len(n.Entries()) == 0
+	case doc.Bool:
+		return n.Text() == "false"
+	default:
+		return n.Text() == ""
+	}
+}
+
+// evaluation is an evaluator of a case that is to be written.
+type evaluation struct {
+	at        doc.Position
+	from      string  // its type there
+	name      string  // like an id
+	weight    float64 // 0: 1
+	threshold float64 // 0: 1
+	reports   bool
+	kind      string
+	keys      doc.Pairs
+}
+
+// pairs returns the evaluators of a list, whose names are made unique.
+func (r *reader) pairs(list []evaluation) []doc.Pairs {
+	var all []doc.Pairs
+	seen := make(map[string]int)
+	for _, e := range list {
+		name := ident(cmp.Or(e.name, e.from))
+		if seen[name]++; seen[name] > 1 {
+			name = fmt.Sprintf("%s-%d", name, seen[name])
+		}
+		p := doc.Pairs{
+			{Key: "name", Value: name},
+			{
+				Key: "type", Value: e.kind,
+				Comment: fmt.Sprintf("%s:%d %s", r.shown(e.at.File), e.at.Line, e.from),
+			},
+		}
+		if e.threshold > 0 {
+			p = append(p, doc.Pair{Key: "threshold", Value: e.threshold})
+		}
+		if e.weight > 0 && e.weight != 1 {
+			p = append(p, doc.Pair{Key: "weight", Value: e.weight})
+		}
+		if e.reports {
+			p = append(p, doc.Pair{Key: "required", Value: false})
+		}
+		all = append(all, append(p, e.keys...))
+	}
+	return all
+}
+
+// check is an evaluator text with one check.
+func check(id, key string, patterns ...string) (kind string, keys doc.Pairs) {
+	return "text", doc.Pairs{{Key: "checks", Value: []doc.Pairs{{
+		{Key: "id", Value: ident(id)}, {Key: key, Value: patterns},
+	}}}}
+}
+
+// rubrics is an evaluator llm_judge that asks the model of the options whether all of the criteria hold.
+func (o Options) rubrics(id string, criteria ...string) (kind string, keys doc.Pairs, err error) {
+	if o.JudgeModel == "" {
+		return "", nil, errors.New("a model is to decide: name one with --judge-model")
+	}
+	var list []doc.Pairs
+	for i, text := range criteria {
+		own := ident(id)
+		if i > 0 {
+			own = fmt.Sprintf("%s-%d", own, i+1)
+		}
+		list = append(list, doc.Pairs{
+			{Key: "id", Value: own},
+			{Key: "text", Value: strings.TrimSpace(text) + "\n"},
+			{Key: "required", Value: true},
+		})
+	}
+	return "llm_judge", doc.Pairs{{Key: "model", Value: o.JudgeModel}, {Key: "rubrics", Value: list}}, nil
+}
+
+// who returns the agent of the variants.
+func (o Options) who() doc.Pairs {
+	p := doc.Pairs{{Key: "kind", Value: o.Agent}}
+	if o.Preset != "" {
+		p = append(p, doc.Pair{Key: "preset", Value: o.Preset})
+	}
+	return p
+}
