@@ -112,7 +112,7 @@ func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 func checkPlaybooks(s *suite.Suite, dir string) {
 	for _, p := range slices.Clone(s.Playbooks) {
 		// What is written is checked as the file that it becomes: positions in it would say nothing.
-		if _, err := plan.Parse(filepath.Join(dir, p.File), p.Text, kinds.All()); err != nil {
+		if _, err := plan.Read(plan.Source{Path: filepath.Join(dir, p.File), Data: p.Text}, kinds.All()); err != nil {
 			what := err.Error()
 			if problems, ok := errors.AsType[doc.Problems](err); ok {
 				what = problems[0].Path + ": " + problems[0].Reason

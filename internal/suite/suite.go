@@ -43,6 +43,9 @@ func Formats() []Format {
 	}, {
 		Name: "promptfoo", What: "a configuration of promptfoo, or a directory with promptfooconfig.yaml",
 		of: promptfooOf, read: readPromptfoo,
+	}, {
+		Name: "agentv", What: "a suite of AgentV, in YAML",
+		of: agentvOf, read: readAgentV,
 	}}
 }
 

@@ -51,13 +51,13 @@ func shown(t testing.TB, dir string, s *suite.Suite, o suite.Options) string {
 			rel, err := filepath.Rel(dir, p.At.File)
 			require.NoError(t, err)
 			fmt.Fprintf(&out, "%s %s:%d:%d: %s: %s: %s\n", kind, filepath.ToSlash(rel), p.At.Line, p.At.Column, p.Case,
-				p.Key, strings.ReplaceAll(p.What, dir, "DIR"))
+				p.Key, strings.NewReplacer(dir, "DIR", filepath.Dir(dir), "TOP").Replace(p.What))
 		}
 	}
 	tell("problem", s.Problems)
 	tell("note", s.Notes)
 	for _, p := range s.Playbooks {
-		_, err := plan.Parse(filepath.Join(o.Out, p.File), p.Text, kinds.All())
+		_, err := plan.Read(plan.Source{Path: filepath.Join(o.Out, p.File), Data: p.Text}, kinds.All())
 		require.NoError(t, err, string(p.Text))
 		fmt.Fprintf(&out, "\n-- %s: %s --\n%s", p.File, strings.Join(p.Cases, " "), p.Text)
 	}

@@ -1,0 +1,482 @@
+package suite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+)
+
+// agentvOf is [Format.of] of AgentV: a file with `tests`, or with the `evalcases` of its first versions, that is none
+// of ours.
+func agentvOf(file string) string {
+	if ext := filepath.Ext(file); ext != ".yaml" && ext != ".yml" {
+		return ""
+	}
+	data, err := disk.Tree(filepath.Dir(file)).ReadRegular(file, doc.MaxSize)
+	if err != nil || !bytes.Contains(data, []byte("tests")) && !bytes.Contains(data, []byte("evalcases")) {
+		return ""
+	}
+	root := doc.Parse(file, data).Root
+	for _, ours := range []string{"variants", "workflow", "cases"} {
+		if root.Get(ours) != nil {
+			return ""
+		}
+	}
+	if root.Get("tests") == nil && root.Get("evalcases") == nil {
+		return ""
+	}
+	return file
+}
+
+// The keys of a suite of AgentV. A reason says why one with a value cannot be honoured.
+var agentvKeys = map[string]string{
+	"$schema": "", "name": "", "description": "", "version": "", "author": "", "tags": "", "license": "", "note": "",
+	"metadata": "", "governance": "", "requires": "", "prompts": "", "providers": "", "provider": "", "target": "",
+	"tests": "", "evalcases": "", "assert": "", "assertions": "", "default_test": "", "defaultTest": "",
+	"environment": "", "workspace": "", "evaluate_options": "", "execution": "", "vars": "", "input": "",
+	"threshold":  "",
+	"extensions": "",
+	"scenarios":  "write the tests out: no case is made of a matrix",
+	"defaults":   "",
+	"imports":    "write the tests out",
+}
+
+// The keys of a test.
+var agentvTestKeys = map[string]string{
+	"id": "", "name": "", "description": "", "note": "", "metadata": "", "tags": "", "conversation_id": "", "vars": "",
+	"criteria": "", "expected_outcome": "", "outcome": "", "input": "", "input_messages": "", "question": "",
+	"expected_output": "", "expected_messages": "", "reference_answer": "", "assert": "", "assertions": "",
+	"rubrics": "", "execution": "", "mode": "", "turns": "", "threshold": "", "options": "", "aggregation": "",
+	"on_turn_failure": "",
+	"environment":     "the cases of a file have one workspace: write it at the top",
+	"workspace":       "the cases of a file have one workspace: write it at the top",
+	"providers":       "variants are those of --agent",
+	"input_files":     "name the files in the content of `input`",
+}
+
+// agentv reads a suite of AgentV.
+type agentv struct {
+	*reader
+	root     *doc.Node
+	old      bool // of the first versions, with evalcases
+	prompts  []agentvPrompt
+	defaults *doc.Node
+	from     string // the workspace, absolute; empty: none
+	ids      map[string]bool
+	written  []doc.Pairs // cases
+}
+
+// agentvPrompt is what an agent is asked, as a template.
+type agentvPrompt struct {
+	id       string // empty: it is the only one
+	template *doc.Node
+	dir      string // what its files are relative to
+}
+
+// agentvTest is a test, or a case.
+type agentvTest struct {
+	*doc.Node
+	dir string // what its files are relative to
+	id  string // by its place, if it has none of its own
+}
+
+func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory: name the file of a suite", file)
+	}
+	r := &agentv{reader: newReader(filepath.Dir(file), o), ids: make(map[string]bool)}
+	if r.root, err = r.load(r.dir, filepath.Base(file)); err != nil {
+		return nil, err
+	}
+	tests := r.root.Get("tests")
+	if r.old = tests == nil; r.old {
+		tests = r.root.Get("evalcases")
+	}
+	if tests == nil {
+		return nil, fmt.Errorf("%s has neither tests nor evalcases: it is no suite of AgentV", file)
+	}
+	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), ".eval")
+	r.Name = ident(cmp.Or(r.root.Get("name").Text(), base))
+	keys(r.root, agentvKeys, func(at doc.Position, key, what string) { r.cannot(at, "", key, "%s", what) })
+	r.readSuite()
+	all, err := r.tests(tests, r.dir, 0)
+	if err != nil {
+		r.cannot(tests.Position(), "", "tests", "%v", err)
+	}
+	for _, t := range all {
+		r.add(t)
+	}
+	if len(r.Cases) == 0 && len(r.Problems) == 0 {
+		return nil, fmt.Errorf("%s has no tests", file)
+	}
+	if len(r.written) > 0 {
+		var ids []string
+		for _, c := range r.Cases {
+			if c.Mapped {
+				ids = append(ids, c.ID)
+			}
+		}
+		r.Playbooks = []Playbook{{
+			File: r.Name + ".eval.yaml", Cases: ids, Text: r.evalFile(filepath.Base(file)).YAML(),
+		}}
+	}
+	return r.Suite, nil
+}
+
+// readSuite reads what all tests have.
+func (r *agentv) readSuite() {
+	if n := first(r.root, "providers", "provider", "target"); n != nil {
+		r.note(n.Position(), "providers", "agents are asked, not models: the variant is that of --agent")
+	}
+	if n := first(r.root, "default_test", "defaultTest"); n != nil {
+		r.defaults = r.included(n, "default_test")
+		keys(r.defaults, map[string]string{
+			"vars": "", "assert": "", "assertions": "", "threshold": "", "options": "", "metadata": "",
+		}, func(at doc.Position, key, what string) { r.cannot(at, "", "default_test."+key, "%s", what) })
+		r.options(r.defaults)
+	}
+	n := first(r.root, "environment", "workspace")
+	if n != nil {
+		r.readWorkspace(r.included(n, "environment"))
+	}
+	for _, e := range r.root.Get("defaults").Entries() {
+		if e.Key != "system_message" {
+			r.cannot(e.Position, "", "defaults."+e.Key, "write it into the tests")
+		}
+	}
+	for _, n := range r.root.Get("extensions").Items() {
+		if n.Text() == "agentv:agent-rules" {
+			r.note(n.Position(), "extensions", "agents read the rules that are in their workspace")
+		} else {
+			r.cannot(n.Position(), "", "extensions", "hooks of AgentV are not called: prepare the workspace with a "+
+				"`run` step, or with the files that `workspace.from` names")
+		}
+	}
+	r.readPrompts(r.root.Get("prompts"))
+	if n := r.root.Get("threshold"); n != nil {
+		r.note(n.Position(), "threshold", "every evaluator has to reach its own")
+	}
+	if n := r.root.Get("evaluate_options").Get("budget_usd"); n != nil {
+		r.note(n.Position(), "evaluate_options.budget_usd", "give it to the run with --budget")
+	}
+	for _, e := range r.root.Get("evaluate_options").Entries() {
+		if !slices.Contains([]string{"max_concurrency", "repeat", "budget_usd", "cache", "verbose"}, e.Key) {
+			r.cannot(e.Position, "", "evaluate_options."+e.Key, "this key is not known")
+		}
+	}
+}
+
+// options reads the key options of a test, or of all.
+func (r *agentv) options(n *doc.Node) {
+	for _, e := range n.Get("options").Entries() {
+		if e.Key == "rubric_prompt" {
+			r.note(e.Position, "options.rubric_prompt", "models that judge are asked by the built-in prompt")
+			continue
+		}
+		r.cannot(e.Position, "", "options."+e.Key, "what the agent says is judged as it is")
+	}
+	if t := n.Get("threshold"); t != nil {
+		r.note(t.Position(), "threshold", "every evaluator has to reach its own")
+	}
+}
+
+// first returns the value of the first of these keys that there is.
+func first(n *doc.Node, keys ...string) *doc.Node {
+	for _, key := range keys {
+		if v := n.Get(key); v != nil && v.Kind() != doc.Null {
+			return v
+		}
+	}
+	return nil
+}
+
+// included returns a value, or what is in the file that it names.
+func (r *agentv) included(n *doc.Node, key string) *doc.Node {
+	if n.Kind() != doc.String {
+		return n
+	}
+	root, err := r.load(r.dir, strings.TrimPrefix(n.Text(), "file://"))
+	if err != nil {
+		r.cannot(n.Position(), "", key, "%v", err)
+		return nil
+	}
+	return root
+}
+
+func (r *agentv) readWorkspace(n *doc.Node) {
+	for _, e := range n.Entries() {
+		switch e.Key {
+		case "type":
+			if e.Value.Text() != "host" {
+				r.cannot(e.Position, "", "environment.type", "only a directory of this machine becomes a workspace")
+			}
+		case "workdir", "template", "path":
+			dir, err := r.find(filepath.Dir(n.Position().File), e.Value.Text())
+			if err == nil {
+				var info os.FileInfo
+				if info, err = os.Stat(dir); err == nil && !info.IsDir() {
+					err = errors.New("it is no directory")
+				}
+			}
+			if err != nil {
+				r.cannot(e.Position, "", "environment."+e.Key, "%v", r.short(err))
+				continue
+			}
+			r.from = dir
+		case "isolation", "mode":
+		default:
+			r.cannot(e.Position, "", "environment."+e.Key,
+				"nothing is run before the agent: name a directory that is ready, or write a playbook with a `run` "+
+					"step")
+		}
+	}
+}
+
+// find returns the path, absolute, of a file that a suite names: in the directory, or in one above it.
+func (r *agentv) find(dir, name string) (string, error) {
+	name = strings.TrimPrefix(name, "file://")
+	if name == "" || filepath.IsAbs(name) {
+		return "", fmt.Errorf("%q must be a relative path", name)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		file, err := r.file(at, name)
+		if err == nil {
+			if _, err = os.Lstat(file); err == nil {
+				return file, nil
+			}
+		}
+		if at == string(r.tree) || at == filepath.Dir(at) {
+			if _, err := r.file(dir, name); err != nil {
+				return "", fmt.Errorf("%q: %w", name, err)
+			}
+			return "", fmt.Errorf("%q: no such file", name)
+		}
+	}
+}
+
+// text returns the text of a file that a suite names.
+func (r *agentv) text(dir, name string) (string, error) {
+	file, err := r.find(dir, name)
+	if err != nil {
+		return "", err
+	}
+	_, data, err := r.read(filepath.Dir(file), filepath.Base(file))
+	switch {
+	case err != nil:
+		return "", err
+	case len(data) > maxRendered || bytes.ContainsRune(data, 0) || !isText(data):
+		return "", fmt.Errorf("%q: it is no text of at most %d bytes", name, maxRendered)
+	}
+	return string(data), nil
+}
+
+func isText(data []byte) bool { return strings.ToValidUTF8(string(data), "") == string(data) }
+
+// readPrompts reads the prompts, each a template of text or messages.
+func (r *agentv) readPrompts(n *doc.Node) {
+	items := n.Items()
+	if n != nil && n.Kind() != doc.List {
+		items = []*doc.Node{n}
+	}
+	for _, item := range items {
+		p := agentvPrompt{id: first(item, "id", "label").Text(), template: item, dir: r.dir}
+		if item.Kind() == doc.Map {
+			p.template = first(item, "prompt", "raw", "messages", "file")
+		}
+		name, isFile := strings.CutPrefix(p.template.Text(), "file://")
+		if isFile || item.Get("file") != nil && p.template == item.Get("file") {
+			file, err := r.find(r.dir, name)
+			if err == nil {
+				p.template, err = r.promptFile(file)
+			}
+			if err != nil {
+				r.cannot(item.Position(), "", "prompts", "%v", err)
+				continue
+			}
+			p.dir = filepath.Dir(file)
+		}
+		if p.template == nil {
+			r.cannot(item.Position(), "", "prompts", "it must be a text, messages or a file")
+			continue
+		}
+		r.prompts = append(r.prompts, p)
+	}
+	if len(r.prompts) == 1 {
+		r.prompts[0].id = ""
+	}
+}
+
+// promptFile returns a prompt from a file: messages in YAML or JSON, else its text.
+func (r *agentv) promptFile(file string) (*doc.Node, error) {
+	switch filepath.Ext(file) {
+	case ".json", ".yaml", ".yml":
+		return r.load(filepath.Dir(file), filepath.Base(file))
+	case ".js", ".ts", ".mjs", ".py", ".cjs":
+		return nil, errors.New("prompts that programs print are not run: write out what it prints")
+	}
+	text, err := r.text(filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		return nil, err
+	}
+	d := doc.Parse(file, doc.Pairs{{Key: "prompt", Value: text}}.YAML())
+	return d.Root.Get("prompt"), d.Err()
+}
+
+// maxIncluded is how deep files of tests may name others.
+const maxIncluded = 4
+
+// tests returns the tests of a list, or in the files that it names.
+func (r *agentv) tests(n *doc.Node, dir string, depth int) (all []agentvTest, err error) {
+	if depth > maxIncluded {
+		return nil, errors.New("files of tests name each other too deeply")
+	}
+	switch n.Kind() {
+	case doc.String:
+		return r.testFiles(n.Text(), dir, depth)
+	case doc.List:
+		for i, item := range n.Items() {
+			if item.Kind() == doc.String {
+				more, err := r.tests(item, dir, depth)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, more...)
+				continue
+			}
+			all = append(all, agentvTest{item, dir, fmt.Sprintf("case-%d", i+1)})
+		}
+	default:
+		return nil, errors.New("must be a list of tests, or the name of a file")
+	}
+	if len(all) > maxCases {
+		return nil, fmt.Errorf("more than %d tests", maxCases)
+	}
+	return all, nil
+}
+
+// testFiles returns the tests in what a text names: a file, files by a pattern, or a directory of cases.
+func (r *agentv) testFiles(name, dir string, depth int) (all []agentvTest, err error) {
+	name = strings.TrimPrefix(name, "file://")
+	pattern := name
+	if strings.HasSuffix(name, "/") {
+		pattern = name + "*/case.yaml"
+	}
+	files, err := r.glob(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		own := filepath.Dir(file)
+		switch filepath.Ext(file) {
+		case ".jsonl", ".ndjson":
+			more, err := r.lines(file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		case ".yaml", ".yml", ".json":
+			root, err := r.load(own, filepath.Base(file))
+			if err != nil {
+				return nil, err
+			}
+			if root.Kind() == doc.Map && root.Get("tests") == nil {
+				all = append(all, agentvTest{root, own, filepath.Base(own)})
+				continue
+			}
+			if root.Kind() == doc.Map {
+				root = root.Get("tests")
+			}
+			more, err := r.tests(root, own, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		default:
+			return nil, fmt.Errorf("%q: tests are read from YAML, JSON and JSON lines: write them so", r.shown(file))
+		}
+	}
+	return all, nil
+}
+
+// lines returns the tests in a file with one JSON object a line.
+func (r *agentv) lines(file string) (all []agentvTest, err error) {
+	_, data, err := r.read(filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if len(all) >= maxCases || i >= maxEntries {
+			return nil, fmt.Errorf("%q: more than %d tests", r.shown(file), maxCases)
+		}
+		d := doc.ParseJSON(file, append(bytes.Repeat([]byte("\n"), i), line...)) // so that positions are right
+		if err := d.Err(); err != nil {
+			return nil, err
+		}
+		all = append(all, agentvTest{d.Root, filepath.Dir(file), fmt.Sprintf("line-%d", i+1)})
+	}
+	return all, nil
+}
+
+// evalFile returns the file with all cases that map.
+func (r *agentv) evalFile(file string) doc.Pairs {
+	p := doc.Pairs{{Key: "name", Value: r.Name, Comment: Head + file}}
+	if text := r.root.Get("description").Text(); text != "" {
+		p = append(p, doc.Pair{Key: "description", Value: text})
+	}
+	p = append(p, doc.Pair{Key: "variants", Value: doc.Pairs{
+		{Key: "agent", Value: doc.Pairs{{Key: "agent", Value: r.who()}}},
+	}})
+	if r.from != "" {
+		p = append(p, doc.Pair{Key: "workspace", Value: doc.Pairs{{Key: "from", Value: r.out(r.from)}}})
+	}
+	repeat := first(r.root.Get("evaluate_options"), "repeat")
+	if repeat == nil {
+		repeat = first(r.root.Get("execution"), "trials")
+	}
+	count, trials := repeat.Text(), doc.Pairs{}
+	if repeat.Kind() == doc.Map {
+		count = repeat.Get("count").Text()
+	}
+	if n, err := strconv.Atoi(count); err == nil && n > 1 {
+		trials = append(trials, doc.Pair{Key: "count", Value: n})
+		if repeat.Get("strategy").Text() == "pass_any" || repeat.Get("strategy").Text() == "pass_at_k" {
+			trials = append(trials, doc.Pair{Key: "pass", Value: 1})
+		}
+		p = append(p, doc.Pair{Key: "trials", Value: trials})
+	}
+	return append(p, doc.Pair{Key: "evalcases", Value: r.written})
+}
+
+var inputAlone = lazyregexp.New(`^\s*\{\{\s*(?:vars\.)?input\s*\}\}\s*$`)
+
+// values returns the values of a test for its templates.
+func (r *agentv) values(t agentvTest) map[string]any {
+	vars := make(map[string]any)
+	for _, n := range []*doc.Node{r.root.Get("vars"), r.defaults.Get("vars"), t.Get("vars")} {
+		if own, ok := n.Value().(map[string]any); ok {
+			maps.Copy(vars, own)
+		}
+	}
+	all := maps.Clone(vars)
+	all["vars"] = vars
+	return all
+}

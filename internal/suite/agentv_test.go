@@ -1,0 +1,179 @@
+package suite_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/suite"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
+)
+
+// format returns a format by its name.
+func format(t testing.TB, name string) suite.Format {
+	t.Helper()
+	all := suite.Formats()
+	i := slices.IndexFunc(all, func(f suite.Format) bool { return f.Name == name })
+	require.GreaterOrEqual(t, i, 0)
+	return all[i]
+}
+
+func TestAgentV(t *testing.T) {
+	for _, test := range []struct{ name, file string }{
+		{"agentv", "evals/suite.yaml"}, {"agentv-january", "suite.yaml"}, {"agentv-problems", "suite.yaml"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			archive, err := txtar.ParseFile("testdata/" + test.name + ".txtar")
+			require.NoError(t, err)
+			dir := unpack(t, archive)
+			o := options(dir)
+			s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, filepath.FromSlash(test.file)), o)
+			require.NoError(t, err)
+			golden.Equal(t, "testdata/"+test.name+".golden", shown(t, dir, s, o))
+		})
+	}
+}
+
+// The page shows what the suite in it becomes.
+func TestAgentVPage(t *testing.T) {
+	const file = "../../docs/import.md"
+	page, err := os.ReadFile(file)
+	require.NoError(t, err)
+	before, section, ok := strings.Cut(string(page), "\n### AgentV\n")
+	require.True(t, ok)
+	parts := strings.SplitN(section, "```", 5)
+	require.Len(t, parts, 5)
+	text := strings.TrimPrefix(parts[1], "yaml\n")
+	dir := unpack(t, txtar.Parse([]byte("-- shop/shop.yaml --\n"+text)))
+	o := suite.Options{Out: filepath.Join(dir, "evals"), Agent: "claude-code-acp", Preset: "login"}
+	s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, "shop.yaml"), o)
+	require.NoError(t, err)
+	require.Empty(t, s.Problems)
+	require.Len(t, s.Playbooks, 1)
+	parts[3] = "yaml\n" + string(s.Playbooks[0].Text)
+	golden.Equal(t, file, before+"\n### AgentV\n"+strings.Join(parts, "```"))
+}
+
+func TestNoAgentV(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"nothing":  {"a: b\n", "has neither tests nor evalcases"},
+		"no tests": {"tests: []\n", "has no tests"},
+		"no YAML":  {"tests: [\n", "suite.yaml:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := unpack(t, txtar.Parse([]byte("-- shop/suite.yaml --\n"+test.text)))
+			_, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, "suite.yaml"), options(dir))
+			assert.ErrorContains(t, err, test.want)
+			_, err = format(t, "agentv").Convert(t.Context(), dir, options(dir))
+			assert.ErrorContains(t, err, "name the file of a suite")
+		})
+	}
+}
+
+// Links out of the tree, files that name themselves, bombs of aliases and large files are errors that name them.
+func TestHostileAgentV(t *testing.T) {
+	const tail = "\n    assert: [x]\n"
+	var bomb strings.Builder
+	bomb.WriteString("a: &a [x, x, x, x, x, x, x, x]\n")
+	for c := 'b'; c < 'k'; c++ {
+		bomb.WriteString(string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "x]\n")
+	}
+	for name, test := range map[string]struct{ text, want string }{
+		"link": {"tests:\n  - input: [{role: user, content: [{type: file, value: link.md}]}]" + tail, "link.md"},
+		"dir":  {"tests:\n  - input: [{role: user, content: [{type: file, value: .git}]}]" + tail, ".git"},
+		"out": {
+			"tests:\n  - input: [{role: user, content: [{type: file, value: ../secret.md}]}]" + tail,
+			"secret.md",
+		},
+		"self":  {"tests: suite.yaml\n", "name each other too deeply"},
+		"large": {"tests:\n  - input: [{role: user, content: [{type: file, value: large.md}]}]" + tail, "large.md"},
+		"bomb":  {bomb.String() + "tests: [{input: x, assert: [x]}]\n", "suite.yaml"},
+		"deep":  {"tests: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "\n", "suite.yaml"},
+		"many":  {"tests:\n" + strings.Repeat("  - {input: x, assert: [x]}\n", 2001), "more than 2000 tests"},
+		"values": {
+			"tests:\n  - {vars: {a: '" + strings.Repeat("{{b}}", 2000) + "', b: '" + strings.Repeat("x", 2000) +
+				"'}, input: '{{a}}', assert: [x]}\n", "more than 1048576 bytes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := unpack(t, txtar.Parse([]byte("-- secret.md --\nsecret\n-- shop/.git/HEAD --\n"+
+				"-- shop/suite.yaml --\n"+test.text)))
+			require.NoError(t, os.Symlink("../secret.md", filepath.Join(dir, "link.md")))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "large.md"), make([]byte, 20<<20), 0o600))
+			s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, "suite.yaml"), options(dir))
+			var all strings.Builder
+			if err != nil {
+				all.WriteString(err.Error())
+			} else {
+				assert.Empty(t, s.Playbooks)
+				for _, p := range s.Problems {
+					all.WriteString(p.What + "\n")
+				}
+			}
+			assert.Contains(t, all.String(), test.want)
+			assert.NotContains(t, all.String(), "secret\n")
+		})
+	}
+}
+
+func TestRecogniseAgentV(t *testing.T) {
+	for text, want := range map[string]bool{
+		"tests: [{input: x}]\n":                    true,
+		"evalcases: [{id: x}]\n":                   true,
+		"evalcases: [{id: x}]\nvariants: {a: b}\n": false,
+		"cases: []\nworkflow: {}\n":                false,
+		"tests: [\n":                               false,
+		"a: tests\n":                               false,
+	} {
+		dir := unpack(t, txtar.Parse([]byte("-- shop/suite.yaml --\n"+text)))
+		f, found, ok := suite.Recognise(filepath.Join(dir, "suite.yaml"))
+		assert.Equal(t, want, ok, text)
+		if want {
+			assert.Equal(t, "agentv", f.Name)
+			assert.Equal(t, filepath.Join(dir, "suite.yaml"), found)
+		}
+	}
+}
+
+// FuzzAgentV checks that whatever a suite says is either a problem of it or in a file that can be read.
+func FuzzAgentV(f *testing.F) {
+	for _, name := range []string{"agentv", "agentv-january", "agentv-problems"} {
+		archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
+		require.NoError(f, err)
+		for _, file := range archive.Files {
+			if filepath.Base(file.Name) == "suite.yaml" {
+				f.Add(string(file.Data), `{"id": "x", "input": "{{a}}", "assert": ["x"]}`)
+			}
+		}
+	}
+	f.Add("tests: more.jsonl", `{"input": [], "turns": [{}], "assert": [{"type": "is-json"}]}`)
+	f.Fuzz(func(t *testing.T, text, lines string) {
+		dir := filepath.Join(t.TempDir(), "shop")
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "more.jsonl"), []byte(lines), 0o600))
+		o := options(dir)
+		s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, "suite.yaml"), o)
+		if err != nil {
+			return
+		}
+		for _, p := range s.Playbooks {
+			require.NotEmpty(t, p.Cases)
+			_, err := plan.Read(plan.Source{Path: filepath.Join(o.Out, p.File), Data: p.Text}, kinds.All())
+			if err != nil {
+				require.NotContains(t, err.Error(), "did not find expected", "it must be YAML:\n%s", p.Text)
+				s.Add(p, err.Error())
+			}
+		}
+		mapped := slices.ContainsFunc(s.Cases, func(c suite.Case) bool { return c.Mapped })
+		require.Equal(t, mapped, len(s.Playbooks) == 1)
+	})
+}

@@ -1,0 +1,327 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+)
+
+// agentvCase is a test with one prompt.
+type agentvCase struct {
+	*agentv
+	agentvTest
+	values   map[string]any
+	name     string
+	criteria []string
+	graders  map[string]int
+	bad      bool
+}
+
+func (c *agentvCase) cannot(at doc.Position, key, what string, args ...any) {
+	c.bad = true
+	c.agentv.cannot(at, c.name, key, what, args...)
+}
+
+// message is one of those that an agent is asked, or that it should say.
+type message struct {
+	role, text string
+	calls      any
+}
+
+// add adds a test, with each of the prompts.
+func (r *agentv) add(t agentvTest) {
+	prompts := r.prompts
+	if len(prompts) == 0 || first(t.Node, "input", "input_messages", "question", "turns") != nil {
+		prompts = []agentvPrompt{{}}
+	}
+	for _, p := range prompts {
+		r.addCase(t, p)
+	}
+}
+
+func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
+	c := &agentvCase{agentv: r, agentvTest: t, values: r.values(t), graders: make(map[string]int)}
+	if c.name = first(t.Node, "id", "name").Text(); c.name == "" {
+		c.name = t.id
+	}
+	if p.id != "" {
+		c.name += "-" + p.id
+	}
+	id := ident(c.name)
+	for i := 2; r.ids[id]; i++ {
+		id = fmt.Sprintf("%s-%d", ident(c.name), i)
+	}
+	r.ids[id] = true
+	if t.Kind() != doc.Map {
+		c.cannot(t.Position(), "tests", "must be a mapping")
+	}
+	keys(t.Node, agentvTestKeys, func(at doc.Position, key, what string) { c.cannot(at, key, "%s", what) })
+	r.options(t.Node)
+	out := doc.Pairs{{
+		Key: "id", Value: id, Comment: fmt.Sprintf("%s:%d", r.shown(t.Position().File), t.Position().Line),
+	}}
+	out = append(out, c.asked(p)...)
+	list := c.assertions()
+	if text := c.outcome(); text != "" {
+		out = append(out, doc.Pair{Key: "expected_outcome", Value: text})
+	}
+	out = append(out, c.expected()...)
+	if len(list) == 0 && !c.bad {
+		if c.outcome() == "" {
+			c.cannot(t.Position(), "assert", "nothing is expected: a case that expects nothing cannot fail")
+		}
+		list = []evaluation{{at: t.Position(), from: "criteria", name: "criteria", kind: "llm_judge", keys: c.model()}}
+		c.graders["criteria"]++
+	}
+	out = append(out, doc.Pair{Key: "execution", Value: doc.Pairs{{Key: "evaluators", Value: r.pairs(list)}}})
+	r.Cases = append(r.Cases, Case{Name: c.name, ID: id, At: t.Position(), Graders: c.graders, Mapped: !c.bad})
+	if !c.bad {
+		r.written = append(r.written, out)
+	}
+}
+
+// asked returns the keys that say what the agent is asked.
+func (c *agentvCase) asked(p agentvPrompt) doc.Pairs {
+	if turns := first(c.Node, "turns"); turns != nil {
+		return c.turns(turns)
+	}
+	from, dir := first(c.Node, "input", "input_messages", "question"), c.dir
+	if p.template != nil {
+		from, dir = p.template, p.dir
+		if from.Kind() == doc.String && inputAlone.MatchString(from.Text()) {
+			if from, dir = c.Get("vars").Get("input"), c.dir; from == nil {
+				if from, dir = c.defaults.Get("vars").Get("input"), c.agentv.dir; from == nil {
+					from = c.root.Get("input")
+				}
+			}
+		}
+	}
+	if from == nil {
+		from = c.Get("vars").Get("input")
+	}
+	if from == nil {
+		c.cannot(c.Position(), "input", "nothing is asked")
+		return nil
+	}
+	messages := c.messages(from, dir, "input")
+	if system := c.root.Get("defaults").Get("system_message"); system != nil {
+		messages = append([]message{{role: "system", text: c.render(system, "defaults.system_message")}}, messages...)
+	}
+	text := strings.TrimSpace(conversation(messages))
+	if text == "" {
+		c.cannot(from.Position(), "input", "nothing is asked")
+	}
+	for _, m := range messages {
+		if m.role != "user" {
+			c.note(from.Position(), "input",
+				"agents have a system prompt of their own: what a message of the role %s says is a part of the "+
+					"question", m.role)
+		}
+	}
+	return doc.Pairs{{Key: "question", Value: text + "\n"}}
+}
+
+// conversation returns messages as one prompt. If they are more than instructions and a question, each has a title.
+func conversation(messages []message) string {
+	titled := false
+	for _, m := range messages {
+		titled = titled || m.role != "user" && m.role != "system"
+	}
+	var parts []string
+	for _, m := range messages {
+		text := strings.TrimRight(m.text, "\n")
+		if titled {
+			text = "[" + m.role + "]\n" + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// turns returns the messages of a conversation, and adds what is expected of its turns.
+func (c *agentvCase) turns(n *doc.Node) doc.Pairs {
+	var sent []doc.Pairs
+	for i, turn := range n.Items() {
+		keys(turn, map[string]string{
+			"input": "", "assert": "", "assertions": "", "criteria": "", "expected_output": "", "id": "",
+		}, func(at doc.Position, key, what string) { c.cannot(at, "turns."+key, "%s", what) })
+		text := strings.TrimSpace(conversation(c.messages(turn.Get("input"), c.dir, "turns.input")))
+		if text == "" {
+			c.cannot(turn.Position(), "turns", "nothing is asked")
+		}
+		sent = append(sent, doc.Pairs{{Key: "role", Value: "user"}, {Key: "content", Value: text + "\n"}})
+		for _, a := range first(turn, "assert", "assertions").Items() {
+			if a.Kind() == doc.String {
+				c.criteria = append(c.criteria, fmt.Sprintf("Turn %d: %s", i+1, c.render(a, "turns.assert")))
+				c.graders["criteria"]++
+			} else if i < len(n.Items())-1 {
+				c.cannot(a.Position(), "turns.assert", "only what the agent says in its last turn is searched")
+			}
+		}
+	}
+	if len(sent) == 0 {
+		c.cannot(n.Position(), "turns", "must be a list of turns")
+	}
+	return doc.Pairs{{Key: "input_messages", Value: sent}}
+}
+
+// render returns a text with the values of the test.
+func (c *agentvCase) render(n *doc.Node, key string) string {
+	text, err := render(n.Text(), c.values)
+	if err != nil {
+		c.cannot(n.Position(), key, "%v", err)
+	}
+	return text
+}
+
+// messages returns those of a list, or of a text.
+func (c *agentvCase) messages(n *doc.Node, dir, key string) (all []message) {
+	switch n.Kind() {
+	case doc.List:
+		for _, item := range n.Items() {
+			keys(item, map[string]string{"role": "", "content": "", "tool_calls": "", "name": ""},
+				func(at doc.Position, k, what string) { c.cannot(at, key+"."+k, "%s", what) })
+			role := item.Get("role").Text()
+			if !strings.Contains(" user system assistant tool ", " "+role+" ") || role == "" {
+				c.cannot(item.Position(), key+".role", "%q is not a role of AgentV", role)
+			}
+			all = append(all, message{role, c.content(item.Get("content"), dir, key), item.Get("tool_calls").Value()})
+		}
+	case doc.Invalid, doc.Null:
+	default:
+		all = []message{{"user", c.content(n, dir, key), nil}}
+	}
+	return all
+}
+
+// content returns what a message says, with the texts of its files.
+func (c *agentvCase) content(n *doc.Node, dir, key string) string {
+	switch n.Kind() {
+	case doc.String:
+		return c.render(n, key)
+	case doc.List:
+		var parts []string
+		for _, item := range n.Items() {
+			value := first(item, "value", "text", "path")
+			switch kind := item.Get("type").Text(); {
+			case item.Kind() == doc.String:
+				parts = append(parts, c.render(item, key))
+			case kind == "text":
+				parts = append(parts, c.render(value, key))
+			case kind == "file":
+				text, err := c.text(dir, value.Text())
+				if err != nil {
+					c.cannot(item.Position(), key, "%v", err)
+				}
+				text = strings.TrimRight(text, "\n")
+				parts = append(parts, fmt.Sprintf("<file path=%q>\n%s\n</file>", value.Text(), text))
+			default:
+				c.cannot(item.Position(), key, "content of the type %q is not sent to agents", kind)
+			}
+		}
+		return strings.Join(parts, "\n\n")
+	case doc.Invalid, doc.Null:
+		return ""
+	default:
+		return jsonvalue.Compact(n.Value())
+	}
+}
+
+// expected returns the keys that say what a good session says.
+func (c *agentvCase) expected() doc.Pairs {
+	n := first(c.Node, "expected_output", "expected_messages", "reference_answer")
+	if n == nil {
+		n = first(c.Get("vars"), "expected_output")
+	}
+	if n == nil {
+		return nil
+	}
+	if n.Kind() != doc.List {
+		return doc.Pairs{{Key: "reference_answer", Value: c.content(n, c.dir, "expected_output")}}
+	}
+	var all []doc.Pairs
+	for _, m := range c.messages(n, c.dir, "expected_output") {
+		p := doc.Pairs{{Key: "role", Value: m.role}, {Key: "content", Value: m.text}}
+		if m.calls != nil {
+			p = append(p, doc.Pair{Key: "tool_calls", Value: m.calls})
+		}
+		all = append(all, p)
+	}
+	return doc.Pairs{{Key: "expected_messages", Value: all}}
+}
+
+// outcome returns what a good session achieves.
+func (c *agentvCase) outcome() string {
+	if n := first(c.Node, "criteria", "expected_outcome", "outcome"); n != nil {
+		return c.render(n, "criteria")
+	}
+	return strings.Join(c.criteria, "\n")
+}
+
+// assertions returns the evaluators of the case: its own, and those of all unless it says otherwise.
+func (c *agentvCase) assertions() []evaluation {
+	list := first(c.Node, "assert", "assertions").Items()
+	list = append(list, c.Get("execution").Get("evaluators").Items()...)
+	for _, turn := range c.Get("turns").Items() {
+		for _, a := range first(turn, "assert", "assertions").Items() {
+			if a.Kind() != doc.String { // those are asked for with their turn
+				list = append(list, a)
+			}
+		}
+	}
+	execution := c.Get("execution")
+	for _, e := range execution.Entries() {
+		if e.Key != "evaluators" && e.Key != "skip_defaults" && e.Key != "target" && e.Key != "targets" {
+			c.cannot(e.Position, "execution."+e.Key, "this key is not known")
+		}
+	}
+	if execution.Get("skip_defaults").Text() != "true" {
+		list = append(list, first(c.root, "assert", "assertions").Items()...)
+		list = append(list, first(c.defaults, "assert", "assertions").Items()...)
+		if !c.old || execution.Get("evaluators") == nil { // which replaced those of the file
+			list = append(list, c.root.Get("execution").Get("evaluators").Items()...)
+		}
+	}
+	all := c.evaluations(list)
+	if rubrics := first(c.Node, "rubrics"); rubrics != nil {
+		to := evaluation{at: rubrics.Position(), from: "rubrics", name: "rubrics", kind: "llm_judge"}
+		c.graders["rubrics"]++
+		keys, err := c.rubricsOf(rubrics)
+		if err != nil {
+			c.cannot(rubrics.Position(), "rubrics", "%v", err)
+		}
+		to.keys = append(c.model(), keys...)
+		all = append(all, to)
+	}
+	if len(c.criteria) > 0 {
+		to := evaluation{at: c.Position(), from: "criteria", name: "criteria", kind: "llm_judge", keys: c.model()}
+		if c.Get("turns") != nil {
+			to.keys = append(to.keys, doc.Pair{Key: "prompt", Value: "The conversation:\n{{input_messages}}\n" +
+				"What followed the first message:\n{{output_messages}}\n"})
+		}
+		var list []doc.Pairs
+		for i, text := range c.criteria {
+			list = append(list, doc.Pairs{
+				{Key: "id", Value: fmt.Sprintf("criterion-%d", i+1)},
+				{Key: "text", Value: strings.TrimSpace(text) + "\n"},
+				{Key: "required", Value: true},
+			})
+		}
+		to.keys = append(to.keys, doc.Pair{Key: "rubrics", Value: list})
+		all = append(all, to)
+	}
+	return all
+}
+
+// model returns the key that names the model that judges, if one was named.
+func (c *agentvCase) model() doc.Pairs {
+	if c.JudgeModel == "" {
+		return nil
+	}
+	return doc.Pairs{{Key: "model", Value: c.JudgeModel}}
+}
+
+var errNoValue = errors.New("value: is required")

@@ -1,0 +1,343 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+)
+
+func (a *agentvClaim) metrics() error {
+	ours := map[string]string{
+		"max_tool_calls": "max_tool_calls", "max_tokens": "max_tokens", "max_duration_ms": "max_duration_ms",
+		"max_cost_usd": "max_cost_usd", "max_total": "max_tokens", "max_input": "max_input_tokens",
+		"max_output": "max_output_tokens",
+	}
+	switch a.kind {
+	case "latency":
+		ours["threshold"] = "max_duration_ms"
+	case "cost":
+		ours["threshold"], ours["budget"] = "max_cost_usd", "max_cost_usd"
+	}
+	reason := map[string]string{
+		"max_llm_calls":            "how often the agent asked its model is not known",
+		"target_exploration_ratio": "no evaluator compares reading with writing", "exploration_tolerance": "see above",
+	}
+	for _, e := range a.Node.Entries() {
+		if key := ours[e.Key]; key != "" {
+			a.to.keys = append(a.to.keys, doc.Pair{Key: key, Value: e.Value.Value()})
+		} else if reason[e.Key] != "" {
+			return fmt.Errorf("%s: %s", e.Key, reason[e.Key])
+		}
+	}
+	known := []string{"max_llm_calls", "target_exploration_ratio", "exploration_tolerance"}
+	for key := range ours {
+		known = append(known, key)
+	}
+	a.only(known...)
+	if len(a.to.keys) == 0 {
+		return errors.New("it bounds nothing")
+	}
+	a.to.kind = "metrics"
+	return nil
+}
+
+// tool returns the name of a tool, as the agent calls it.
+func (a *agentvClaim) tool(n *doc.Node) string {
+	profile, _ := agent.Lookup(a.Agent)
+	for _, known := range profile.Tools {
+		if strings.EqualFold(known, n.Text()) {
+			if known != n.Text() {
+				a.note(n.Position(), a.to.from, "%s calls this tool %s", a.Agent, known)
+			}
+			return known
+		}
+	}
+	return n.Text()
+}
+
+// toolCall is the call of a tool: its name, or a mapping.
+func (a *agentvClaim) toolCall(n *doc.Node) (doc.Pairs, error) {
+	name := n
+	if n.Kind() == doc.Map {
+		name = first(n, "tool", "name")
+		for _, e := range n.Entries() {
+			if !slices.Contains([]string{"tool", "name", "args", "input", "mode", "max_duration_ms"}, e.Key) {
+				return nil, fmt.Errorf("value.%s: this key is not known", e.Key)
+			}
+		}
+	}
+	if name.Kind() != doc.String || name.Text() == "" {
+		return nil, errors.New("value: a call has the name of a tool")
+	}
+	p := doc.Pairs{{Key: "tool", Value: a.tool(name)}}
+	if args := first(n, "args", "input"); args != nil && args.Text() != "any" {
+		p = append(p, doc.Pair{Key: "args", Value: args.Value()})
+	}
+	if ms := n.Get("max_duration_ms"); ms != nil {
+		p = append(p, doc.Pair{Key: "max_duration_ms", Value: ms.Value()})
+	}
+	return p, nil
+}
+
+// calls returns the calls of a list, or of one.
+func (a *agentvClaim) calls(n *doc.Node) (all []doc.Pairs, err error) {
+	items := n.Items()
+	if n.Kind() != doc.List {
+		items = []*doc.Node{n}
+	}
+	for _, item := range items {
+		p, err := a.toolCall(item)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		return nil, errNoValue
+	}
+	return all, nil
+}
+
+func (a *agentvClaim) toolUsed() error {
+	a.only("value")
+	a.to.kind = "tool_trajectory"
+	n := a.Node.Get("value")
+	if n == nil {
+		return errNoValue
+	}
+	if n.Kind() != doc.Map {
+		list, err := a.calls(n)
+		if err != nil {
+			return err
+		}
+		if a.not {
+			a.to.keys = doc.Pairs{{Key: "never", Value: list}}
+		} else {
+			a.to.keys = doc.Pairs{{Key: "mode", Value: "superset"}, {Key: "expected", Value: list}}
+		}
+		return nil
+	}
+	name := a.tool(n.Get("name"))
+	if name == "" {
+		return errors.New("value.name: is required")
+	}
+	if a.not {
+		a.to.keys = doc.Pairs{{Key: "never", Value: []doc.Pairs{{{Key: "tool", Value: name}}}}}
+		if n.Get("min") != nil || n.Get("max") != nil {
+			return errors.New("value: not so often is nothing that an evaluator says")
+		}
+		return nil
+	}
+	least, most := 1, -1
+	for key, to := range map[string]*int{"min": &least, "max": &most} {
+		if bound := n.Get(key); bound != nil {
+			var err error
+			if *to, err = strconv.Atoi(bound.Text()); err != nil || *to < 0 {
+				return fmt.Errorf("value.%s: must be a number of calls", key)
+			}
+		}
+	}
+	if least > 0 {
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "at_least", Value: doc.Pairs{{Key: name, Value: least}}})
+	}
+	if most >= 0 {
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "at_most", Value: doc.Pairs{{Key: name, Value: most}}})
+	}
+	if len(a.to.keys) == 0 {
+		return errors.New("value: it holds whatever the agent does")
+	}
+	return nil
+}
+
+func (a *agentvClaim) toolSequence() error {
+	a.only("value")
+	n := a.Node.Get("value")
+	mode := n.Get("mode").Text()
+	switch {
+	case n == nil:
+		return errNoValue
+	case a.not:
+		return errors.New("that a sequence does not happen is nothing that an evaluator says")
+	case mode == "":
+		mode = "in_order"
+	case !slices.Contains([]string{"in_order", "exact", "any_order"}, mode):
+		return fmt.Errorf("value.mode: %q is not known", mode)
+	}
+	list, err := a.calls(first(n, "steps", "expected"))
+	if err != nil {
+		return err
+	}
+	a.to.kind = "tool_trajectory"
+	a.to.keys = doc.Pairs{{Key: "mode", Value: mode}, {Key: "expected", Value: list}}
+	return nil
+}
+
+func (a *agentvClaim) toolArgs() error {
+	a.only("value")
+	n := a.Node.Get("value")
+	call, err := a.toolCall(n)
+	if err != nil {
+		return err
+	}
+	args := "subset"
+	if mode := n.Get("mode").Text(); mode == "exact" {
+		args = "exact"
+	} else if mode != "" && mode != "partial" {
+		return fmt.Errorf("value.mode: %q is not known", mode)
+	}
+	if a.not {
+		return errors.New("the opposite of arguments is nothing that an evaluator says")
+	}
+	a.to.kind = "tool_trajectory"
+	a.to.keys = doc.Pairs{{Key: "mode", Value: "superset"}, {Key: "expected", Value: []doc.Pairs{call}}}
+	if args == "exact" {
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "args", Value: args})
+	}
+	return nil
+}
+
+// trajectory is the evaluator of the first versions, which ours has taken its keys from.
+func (a *agentvClaim) trajectory() error {
+	a.only("mode", "expected", "minimums")
+	a.to.kind = "tool_trajectory"
+	if mode := a.Node.Get("mode"); mode != nil {
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "mode", Value: mode.Text()})
+	}
+	if n := a.Node.Get("expected"); n != nil {
+		list, err := a.calls(n)
+		if err != nil {
+			return err
+		}
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "expected", Value: list})
+	}
+	if n := a.Node.Get("minimums"); n != nil {
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "minimums", Value: n.Value()})
+	}
+	return nil
+}
+
+func (a *agentvClaim) skillUsed() error {
+	a.only("value")
+	list, err := a.list()
+	if err != nil {
+		return err
+	}
+	key := "fires"
+	if a.not {
+		key = "silent"
+	}
+	a.to.kind, a.to.keys = "activation", doc.Pairs{{Key: key, Value: list}}
+	return nil
+}
+
+// fields compares fields of the answer with those of what is expected.
+func (a *agentvClaim) fields() error {
+	a.only("fields", "aggregation")
+	n := first(a.agentvTest.Node, "expected_output", "expected_messages")
+	if n == nil {
+		n = first(a.agentvTest.Get("vars"), "expected_output")
+	}
+	for n.Kind() == doc.List && len(n.Items()) > 0 {
+		n = n.Items()[len(n.Items())-1].Get("content")
+	}
+	want := n.Value()
+	if text, ok := want.(string); ok {
+		if err := jsonvalue.DecodeStrict([]byte(text), &want, 0); err != nil {
+			return fmt.Errorf("expected_output: %w", err)
+		}
+	}
+	if want == nil {
+		return errors.New("expected_output: there is none to compare with")
+	}
+	all := a.Node.Get("aggregation").Text() == "all_or_nothing"
+	var list []doc.Pairs
+	for _, f := range a.Node.Get("fields").Items() {
+		p, err := field(f, want, all)
+		if err != nil {
+			return fmt.Errorf("fields: %w", err)
+		}
+		if p == nil {
+			a.note(f.Position(), a.to.from, "%s: not in expected_output, so that it is not compared",
+				f.Get("path").Text())
+			continue
+		}
+		list = append(list, p)
+	}
+	if len(list) == 0 {
+		return errors.New("fields: it compares nothing")
+	}
+	a.to.kind, a.to.keys = "field_accuracy", doc.Pairs{{Key: "fields", Value: list}}
+	return nil
+}
+
+func field(f *doc.Node, all any, required bool) (doc.Pairs, error) {
+	path := f.Get("path").Text()
+	value, err := lookUp("v"+bracketed(path), map[string]any{"v": all})
+	if err != nil {
+		return nil, nil // nothing to compare with
+	}
+	p := doc.Pairs{{Key: "path", Value: path}}
+	switch match := f.Get("match").Text(); match {
+	case "exact", "":
+		p = append(p, doc.Pair{Key: "equals", Value: value})
+	case "numeric_tolerance":
+		tolerance := "tolerance"
+		if f.Get("relative").Text() == "true" {
+			tolerance = "relative"
+		}
+		p = append(p, doc.Pair{Key: "number", Value: value},
+			doc.Pair{Key: tolerance, Value: f.Get("tolerance").Value()})
+	case "date":
+		text, _ := value.(string)
+		day, err := isoDay(text, f.Get("formats"))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		p = append(p, doc.Pair{Key: "date", Value: day})
+		if formats := f.Get("formats"); formats != nil {
+			p = append(p, doc.Pair{Key: "formats", Value: formats.Value()})
+		}
+	default:
+		return nil, fmt.Errorf("%s: the match %q is not known", path, match)
+	}
+	if w, err := strconv.ParseFloat(f.Get("weight").Text(), 64); err == nil && w > 0 && w != 1 {
+		p = append(p, doc.Pair{Key: "weight", Value: w})
+	}
+	if required || f.Get("required").Text() == "true" {
+		p = append(p, doc.Pair{Key: "required", Value: true})
+	}
+	return p, nil
+}
+
+// bracketed returns a path such as a.b[0] for what follows a name.
+func bracketed(path string) string {
+	if path == "" || path[0] == '[' {
+		return path
+	}
+	return "." + path
+}
+
+// layouts are forms of days, as Go writes them, by those of AgentV.
+var layouts = strings.NewReplacer("YYYY", "2006", "MMMM", "January", "MMM", "Jan", "MM", "01", "DD", "02", "M", "1",
+	"D", "2")
+
+// isoDay returns a day as playbooks write it.
+func isoDay(text string, formats *doc.Node) (string, error) {
+	tries := []string{"2006-01-02", "02-Jan-2006", "2 January 2006", "Jan 2, 2006"}
+	for _, f := range formats.Items() {
+		tries = append(tries, layouts.Replace(f.Text()))
+	}
+	for _, layout := range tries {
+		if day, err := time.Parse(layout, text); err == nil {
+			return day.Format(time.DateOnly), nil
+		}
+	}
+	return "", fmt.Errorf("%q is no day of a known form", text)
+}
