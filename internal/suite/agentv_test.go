@@ -17,15 +17,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// format returns a format by its name.
-func format(t testing.TB, name string) suite.Format {
-	t.Helper()
-	all := suite.Formats()
-	i := slices.IndexFunc(all, func(f suite.Format) bool { return f.Name == name })
-	require.GreaterOrEqual(t, i, 0)
-	return all[i]
-}
-
 func TestAgentV(t *testing.T) {
 	for _, test := range []struct{ name, file string }{
 		{"agentv", "evals/suite.yaml"}, {"agentv-january", "suite.yaml"}, {"agentv-problems", "suite.yaml"},

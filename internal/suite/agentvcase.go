@@ -25,8 +25,8 @@ func (c *agentvCase) cannot(at doc.Position, key, what string, args ...any) {
 	c.agentv.cannot(at, c.name, key, what, args...)
 }
 
-// message is one of those that an agent is asked, or that it should say.
-type message struct {
+// said is one of those that an agent is asked, or that it should say.
+type said struct {
 	role, text string
 	calls      any
 }
@@ -108,7 +108,7 @@ func (c *agentvCase) asked(p agentvPrompt) doc.Pairs {
 	}
 	messages := c.messages(from, dir, "input")
 	if system := c.root.Get("defaults").Get("system_message"); system != nil {
-		messages = append([]message{{role: "system", text: c.render(system, "defaults.system_message")}}, messages...)
+		messages = append([]said{{role: "system", text: c.render(system, "defaults.system_message")}}, messages...)
 	}
 	text := strings.TrimSpace(conversation(messages))
 	if text == "" {
@@ -125,7 +125,7 @@ func (c *agentvCase) asked(p agentvPrompt) doc.Pairs {
 }
 
 // conversation returns messages as one prompt. If they are more than instructions and a question, each has a title.
-func conversation(messages []message) string {
+func conversation(messages []said) string {
 	titled := false
 	for _, m := range messages {
 		titled = titled || m.role != "user" && m.role != "system"
@@ -178,7 +178,7 @@ func (c *agentvCase) render(n *doc.Node, key string) string {
 }
 
 // messages returns those of a list, or of a text.
-func (c *agentvCase) messages(n *doc.Node, dir, key string) (all []message) {
+func (c *agentvCase) messages(n *doc.Node, dir, key string) (all []said) {
 	switch n.Kind() {
 	case doc.List:
 		for _, item := range n.Items() {
@@ -188,11 +188,11 @@ func (c *agentvCase) messages(n *doc.Node, dir, key string) (all []message) {
 			if !strings.Contains(" user system assistant tool ", " "+role+" ") || role == "" {
 				c.cannot(item.Position(), key+".role", "%q is not a role of AgentV", role)
 			}
-			all = append(all, message{role, c.content(item.Get("content"), dir, key), item.Get("tool_calls").Value()})
+			all = append(all, said{role, c.content(item.Get("content"), dir, key), item.Get("tool_calls").Value()})
 		}
 	case doc.Invalid, doc.Null:
 	default:
-		all = []message{{"user", c.content(n, dir, key), nil}}
+		all = []said{{"user", c.content(n, dir, key), nil}}
 	}
 	return all
 }
