@@ -79,6 +79,14 @@ test-oracle: ## Have Claude Code's own `plugin eval` judge what TestPluginOracle
 	cd $(ORACLE)/node_modules/@anthropic-ai/claude-code && node install.cjs
 	SDD_EVAL_CLAUDE=$(ORACLE)/node_modules/.bin/claude $(GO) test -tags oracle -timeout 30m -count=1 -v -run '^TestOracle$$' ./internal/cli
 
+.PHONY: agentv-suites
+agentv-suites: ## Convert the suites below AGENTV, a checkout of AgentV's examples, and say which load: none is run.
+	$(GO) build -o .evaltest/agentv-suites ./cmd/sdd-eval
+	@ok=0; n=0; for f in $$(grep -rlE '^(tests|evalcases):' --include='*.yaml' \
+		$(or $(AGENTV),$(error AGENTV names no directory))); do n=$$((n+1)); \
+		if .evaltest/agentv-suites convert --from agentv --check $$f >/dev/null 2>&1; then ok=$$((ok+1)); echo "loads $$f"; \
+		else echo "not   $$f"; fi; done; echo "$$ok of $$n load"
+
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"
