@@ -249,14 +249,14 @@ func (r *promptfoo) readTest(n *doc.Node, dir string) (t testCase) {
 		t.cannot(vars.Position(), "vars", "must be a mapping from names to values")
 	}
 	for _, e := range vars.Entries() {
-		value, err := r.value(e.Value.Value(), dir)
+		value, err := r.value(e.Value.Value(), r.dir)
 		if err != nil {
 			t.cannot(e.Position, "vars."+e.Key, err.Error())
 		}
 		t.vars = append(t.vars, variable{e.Key, value})
 	}
 	for _, item := range r.listed(n.Get("assert"), "assert") {
-		t.asserts = append(t.asserts, r.readAssert(item, dir, 0))
+		t.asserts = append(t.asserts, r.readAssert(item, r.dir, 0))
 	}
 	return t
 }
