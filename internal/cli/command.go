@@ -50,7 +50,8 @@ type action func(ctx context.Context, args []string) error
 // commands returns the table of commands, in the order of the help.
 func commands() []command {
 	return []command{
-		initCommand(), validateCommand(), lintCommand(), skillCommand(), convertCommand(), planCommand(), runCommand(),
+		initCommand(), validateCommand(), lintCommand(), mutateCommand(),
+		skillCommand(), convertCommand(), planCommand(), runCommand(),
 		rejudgeCommand(), reportCommand(), importHumanCommand(), listCommand(), showCommand(), compareCommand(),
 		agreementCommand(), blessCommand(),
 		cleanCommand(), doctorCommand(), cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(),

@@ -232,7 +232,7 @@ func (a *App) reportToGitHub(rep *report.Report, rootFlag string) error {
 	if err := disk.Within(root, file).Check(file); err != nil {
 		return err
 	}
-	added, err := appendSummary(file, rep)
+	added, err := appendSummary(file, rep.Summary)
 	if err != nil {
 		return fmt.Errorf("add run %s to the summary of the job: %w", rep.Run.ID, err)
 	}
@@ -258,8 +258,9 @@ func inRepository(checkout, root string) string {
 	return filepath.ToSlash(dir)
 }
 
-// appendSummary adds a report to the file, as far as GitHub will show it. Secrets in a report have been masked.
-func appendSummary(file string, rep *report.Report) (added bool, err error) {
+// appendSummary adds to the file what summary makes of the bytes that GitHub will still show; nil: nothing. Secrets in
+// it have been masked.
+func appendSummary(file string, summary func(room int) []byte) (added bool, err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return false, err
@@ -270,7 +271,7 @@ func appendSummary(file string, rep *report.Report) (added bool, err error) {
 		return false, err
 	}
 	const between = "\n"
-	text := rep.Summary(report.MaxSummary - int(info.Size()) - len(between))
+	text := summary(report.MaxSummary - int(info.Size()) - len(between))
 	if text == nil {
 		return false, nil
 	}

@@ -29,6 +29,7 @@ type tape struct {
 	path     string
 	tree     disk.Tree          // that the path is in
 	recorded *cassette.Cassette // that was opened; nil: none
+	recast   *cassette.Cassette // that stands for the file; nil: the file is read
 	stale    bool               // it was recorded from something else, and that was allowed
 	warnings []string           // about it
 }
@@ -42,6 +43,10 @@ func (t *tape) imported() bool { return t.recorded != nil && t.recorded.Header.I
 // open opens the cassette and refuses it if it was recorded from something else than what the playbook says now, with
 // what was prepared now.
 func (t *tape) open(prepared workspace.Manifest) error {
+	if t.recast != nil {
+		t.recorded = t.recast
+		return nil
+	}
 	c, err := cassette.Open(t.tree, t.path)
 	if err != nil {
 		return t.shorten(err, t.unit)

@@ -88,6 +88,8 @@ type Playbook struct {
 	Requires []string `yaml:"requires" pattern:"program" doc:"Programs that must be installed."`
 
 	Lint Lint `yaml:"lint" doc:"What sdd-eval lint finds and is known to be right."`
+
+	Mutate Mutate `yaml:"mutate" doc:"What survives sdd-eval mutate and is known to be right."`
 }
 
 // SDDLoop bounds the loop of [action.Loop].

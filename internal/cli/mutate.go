@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/mutate"
+)
+
+// mutateOptions are the flags of `sdd-eval mutate`.
+type mutateOptions struct {
+	recordingsFlags
+	format, minKilled string
+	strict            bool
+	sample, seed      int
+}
+
+func mutateCommand() command {
+	return command{
+		name: "mutate",
+		usage: "[--format FORMAT] [--min-killed SHARE] [--strict] [--sample N] [--seed N] [--root DIR]\n" +
+			"                  [--cassettes DIR] PLAYBOOK...",
+		short: "ask whether an eval would notice a bad agent",
+		long: `Derives from each recorded session others that could have happened, in which the agent did worse, and
+has the steps and evaluators of its playbook judge them. What an evaluator or a step fails is killed;
+what passes has survived, and is shown with how it differs and what to write into the playbook. What
+cannot be judged, such as a question that no recording answers, is unknown, and never killed. No
+agent is started, no model is asked and no network is reached. docs/mutate.md has the operators.
+
+A playbook accepts a survivor with mutate.accept, and a reason.`,
+		examples: `sdd-eval mutate evals/*/*.yaml
+sdd-eval mutate --min-killed 0.9 evals/refund/refund.yaml
+sdd-eval mutate --format junit evals/refund/refund.yaml > mutants.xml`,
+		codes: `0  it has a score, and no less than --min-killed
+1  less was noticed than --min-killed says
+2  the command line or a playbook is wrong, or accepts what does not survive
+3  there is no score: a unit does not pass as it was recorded, nothing could be judged, or the tool failed`,
+		args: arguments{min: 1, max: -1, what: "PLAYBOOK", kind: kindFile},
+		define: func(a *App, f *flags) action {
+			var o mutateOptions
+			f.choice(&o.format, "format", "Print `FORMAT` in place of text: json, junit or markdown.",
+				"json", "junit", "markdown")
+			f.text(&o.minKilled, "min-killed", kindText, "Fail if a smaller `SHARE` of a playbook's mutants "+
+				"is killed, such as 0.9.")
+			f.BoolVar(&o.strict, "strict", false, "Count survivors that the playbook accepts as not noticed.")
+			f.number(&o.sample, "sample", 1, "Judge `N` mutants of each unit at most, chosen by a seed.")
+			f.number(&o.seed, "seed", 0, "The `N` that --sample chooses by; default: 0.")
+			o.define(f)
+			return func(ctx context.Context, files []string) error { return a.mutate(ctx, o, files) }
+		},
+	}
+}
+
+// mutate goes on after a playbook without a score, so that one call shows everything.
+func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error {
+	gate := 0.
+	if o.minKilled != "" {
+		var err error
+		if gate, err = strconv.ParseFloat(o.minKilled, 64); err != nil || !(gate > 0 && gate <= 1) {
+			return usageError("--min-killed %s: use a share of more than 0, up to 1, such as 0.9",
+				printable(o.minKilled)).
+				hint("sdd-eval mutate --help")
+		}
+	}
+	root, err := a.projectRoot(o.root)
+	if err != nil {
+		return err
+	}
+	var reports []mutate.Report
+	bad := &exitError{}
+	for _, file := range files {
+		runner, planned, err := a.recordings(root, o.recordingsFlags, file)
+		if err != nil {
+			return err
+		}
+		report, err := mutate.Run(ctx, runner, planned, mutate.Config{Sample: o.sample, Seed: uint64(o.seed)})
+		if ctx.Err() != nil {
+			return err
+		}
+		if err == nil {
+			if score, known := report.Count().Score(o.strict); !known {
+				err = fmt.Errorf("%s: of no mutant it is known whether an evaluator notices it", report.Playbook)
+			} else if score < gate {
+				low := fmt.Errorf("%s: %.1f %% of the mutants are killed, and --min-killed says %.1f %%",
+					report.Playbook, 100*score, 100*gate)
+				bad.worsen(exitFailed, low, "strengthen what the survivors name")
+			}
+			reports = append(reports, report)
+		}
+		if _, wrong := errors.AsType[doc.Problems](err); wrong {
+			bad.worsen(exitUsage, err, "")
+		} else if err != nil {
+			bad.worsen(exitHarness, err, fault.Advice(err))
+		}
+	}
+	text, err := a.formatMutation(o, reports)
+	if err != nil {
+		return err
+	}
+	switch o.format {
+	case "json", "junit":
+		fmt.Fprint(inJSON{a.Stdout}, text)
+	default:
+		fmt.Fprint(a.Stdout, text)
+	}
+	if file := a.Getenv(summaryVariable); file != "" && len(reports) > 0 {
+		if err := a.summarize(root, file, []byte(a.secrets.String(mutate.Markdown(reports, o.strict)))); err != nil {
+			return err
+		}
+	}
+	if bad.code != 0 {
+		return bad
+	}
+	return nil
+}
+
+// worsen adds an error; the highest code stays.
+func (e *exitError) worsen(code int, err error, next string) {
+	e.err = errors.Join(e.err, err)
+	if code > e.code {
+		e.code, e.next = code, next
+	}
+}
+
+// formatMutation writes reports in the format that is wanted, without secrets.
+func (a *App) formatMutation(o mutateOptions, reports []mutate.Report) (string, error) {
+	switch o.format {
+	case "json":
+		data, err := mutate.JSON(reports, o.strict)
+		return a.secrets.String(string(data)), err
+	case "junit":
+		var b bytes.Buffer
+		err := mutate.JUnit(&b, reports)
+		return a.secrets.String(b.String()), err
+	case "markdown":
+		return a.secrets.String(mutate.Markdown(reports, o.strict)), nil
+	}
+	return a.secrets.String(mutate.Text(reports, o.strict)), nil
+}
+
+// summarize adds a text, in which secrets are masked, to the summary of a job of GitHub's, if there is room for it.
+func (a *App) summarize(root, file string, text []byte) error {
+	if err := disk.Within(root, file).Check(file); err != nil {
+		return err
+	}
+	added, err := appendSummary(file, func(room int) []byte {
+		if len(text) > room {
+			return nil
+		}
+		return text
+	})
+	if err == nil && !added {
+		fmt.Fprintln(a.Stderr, "the summary of the job has no room for the mutants")
+	}
+	return err
+}

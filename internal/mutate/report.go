@@ -1,0 +1,264 @@
+package mutate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
+)
+
+// Status is what became of a mutant.
+type Status string
+
+// What becomes of mutants.
+const (
+	// Killed: an evaluator or a step failed it.
+	Killed Status = "killed"
+	// Survived: it passes.
+	Survived Status = "survived"
+	// Unknown: it could not be judged.
+	Unknown Status = "unknown"
+	// Equivalent: an eval need not notice it.
+	Equivalent Status = "equivalent"
+	// Accepted: it passes, and the playbook says why that is right.
+	Accepted Status = "accepted"
+)
+
+// Finding is what became of a mutant.
+type Finding struct {
+	Mutant
+	Status Status
+	// By names who failed it.
+	By []string
+	// Reason says why nothing is known, or why it need not be noticed.
+	Reason string
+	// Same are other mutants that are the same session.
+	Same []string
+	// Diff, Position and Advice are of survivors: how the session differs, where to strengthen the playbook, and how.
+	Diff     string
+	Position doc.Position
+	Advice   string
+}
+
+// Judge is an evaluator that decides.
+type Judge struct {
+	Name     string
+	Position doc.Position
+	looks    Sense
+}
+
+// UnitReport is what became of the mutants of a unit.
+type UnitReport struct {
+	ID, Case, Variant string
+	Findings          []Finding
+	Evaluators        []Judge
+	Notes             []string
+	Recorded          []cassette.Turn
+}
+
+// Report is what became of the mutants of a playbook's units.
+type Report struct {
+	Playbook string
+	Units    []UnitReport
+	// Sample and Seed say which mutants were judged, see [Config].
+	Sample int
+	Seed   uint64
+}
+
+// Count counts mutants.
+type Count struct {
+	Killed     int `json:"killed"`
+	Survived   int `json:"survived"`
+	Accepted   int `json:"accepted"`
+	Unknown    int `json:"unknown"`
+	Equivalent int `json:"equivalent"`
+}
+
+func (c *Count) add(s Status) {
+	switch s {
+	case Killed:
+		c.Killed++
+	case Survived:
+		c.Survived++
+	case Accepted:
+		c.Accepted++
+	case Unknown:
+		c.Unknown++
+	case Equivalent:
+		c.Equivalent++
+	}
+}
+
+// Score is the share of mutants that were noticed, of those of which it is known whether they were; false: of none it
+// is known. Strict counts what is accepted as not noticed; else it does not count.
+func (c Count) Score(strict bool) (float64, bool) {
+	of := c.Killed + c.Survived
+	if strict {
+		of += c.Accepted
+	}
+	if of == 0 {
+		return 0, false
+	}
+	return float64(c.Killed) / float64(of), true
+}
+
+// Count counts all mutants.
+func (r Report) Count() (c Count) {
+	for _, u := range r.Units {
+		for _, f := range u.Findings {
+			c.add(f.Status)
+		}
+	}
+	return c
+}
+
+// Row is a line of a table.
+type Row struct {
+	Name string `json:"name"`
+	Count
+}
+
+// Cases returns the units of each case, in the order of the playbook.
+func (r Report) Cases() [][]UnitReport {
+	var all [][]UnitReport
+	for _, u := range r.Units {
+		i := slices.IndexFunc(all, func(c []UnitReport) bool { return c[0].Case == u.Case })
+		if i < 0 {
+			all = append(all, []UnitReport{u})
+		} else {
+			all[i] = append(all[i], u)
+		}
+	}
+	return all
+}
+
+// ByOperator counts the mutants of units a row an operator, in the order of the table.
+func ByOperator(units []UnitReport) []Row {
+	var rows []Row
+	for _, op := range Operators() {
+		row := Row{Name: op.ID}
+		for _, u := range units {
+			for _, f := range u.Findings {
+				if f.Operator == op.ID {
+					row.add(f.Status)
+				}
+			}
+		}
+		if row.Count != (Count{}) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// Killer says how many mutants an evaluator or a step failed, and how many nobody else did.
+type Killer struct {
+	Name   string `json:"name"`
+	Killed int    `json:"killed"`
+	Alone  int    `json:"alone"`
+}
+
+// ByEvaluator says who killed what, those that never did included, most first.
+func ByEvaluator(units []UnitReport) []Killer {
+	var all []Killer
+	at := func(name string) *Killer {
+		i := slices.IndexFunc(all, func(k Killer) bool { return k.Name == name })
+		if i < 0 {
+			all, i = append(all, Killer{Name: name}), len(all)
+		}
+		return &all[i]
+	}
+	for _, u := range units {
+		for _, e := range u.Evaluators {
+			at(e.Name)
+		}
+		for _, f := range u.Findings {
+			for _, name := range f.By {
+				k := at(name)
+				k.Killed++
+				if len(f.By) == 1 {
+					k.Alone++
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Killer) int { return cmp.Compare(b.Killed, a.Killed) })
+	return all
+}
+
+// place is what `mutate.accept` names as where.
+func (u UnitReport) place(f Finding) string { return u.Case + "/" + u.Variant + ": " + f.Where }
+
+// explain says of a survivor how it differs and what to do.
+func (u UnitReport) explain(f *Finding, of plan.Unit) {
+	if f.Status != Survived {
+		return
+	}
+	op := Operators()[slices.IndexFunc(Operators(), func(o Operator) bool { return o.ID == f.Operator })]
+	f.Diff, f.Advice = diff(u.Recorded, f.Turns), op.advice(f.Mutant)
+	for _, e := range u.Evaluators {
+		if f.Position.Line == 0 || e.looks == op.Looks {
+			f.Position = e.Position
+		}
+		if e.looks == op.Looks {
+			break
+		}
+	}
+	if f.Position.Line == 0 {
+		f.Position = of.Variant.Position
+	}
+}
+
+// accept marks the survivors that the playbook accepts.
+func (r Report) accept(p *plan.Playbook) error {
+	var problems doc.Problems
+	for i, a := range p.Mutate.Accept {
+		used := false
+		for _, u := range r.Units {
+			for j, f := range u.Findings {
+				if f.Operator == a.Operator && (f.Status == Survived || f.Status == Accepted) &&
+					wildcard.Match(a.Where, u.place(f)) {
+					u.Findings[j].Status, u.Findings[j].Reason, used = Accepted, a.Why, true
+				}
+			}
+		}
+		if !used {
+			problems = append(problems, doc.Problem{
+				Position: a.Position, Path: fmt.Sprintf("mutate.accept[%d]", i),
+				Reason: fmt.Sprintf("no mutant of %s survives at %q: remove the entry, or write what the survivor has "+
+					"in brackets", a.Operator, a.Where),
+			})
+		}
+	}
+	if len(problems) > 0 && r.Sample == 0 {
+		return problems
+	}
+	return nil
+}
+
+// maxDiff is how much is shown of how a survivor differs, in bytes.
+const maxDiff = 2000
+
+// unified returns a diff of two texts, cut. Texts that are too long to compare are said to be.
+func unified(was, is string) string {
+	if len(was)+len(is) > maxText {
+		return "(too long to be shown)"
+	}
+	text := udiff.Unified("recorded", "mutant", was, is)
+	if len(text) > maxDiff {
+		text = strings.ToValidUTF8(text[:maxDiff], "") + "\n..."
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		b.WriteString(excerpt.Line(line, 200) + "\n")
+	}
+	return b.String()
+}

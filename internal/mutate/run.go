@@ -1,0 +1,321 @@
+package mutate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+// Config says which mutants are judged.
+type Config struct {
+	// Selected reports whether mutants are made of a unit; nil: of all.
+	Selected func(plan.Unit) bool
+	// Sample is how many mutants of a unit are judged, chosen by Seed; 0: all.
+	Sample int
+	Seed   uint64
+}
+
+// Run makes mutants of the recorded units of a plan and has them judged. An error says that there is no score: a unit
+// does not pass as it was recorded, or what is accepted is not found.
+func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report, error) {
+	report := Report{Playbook: p.Playbook.File, Sample: c.Sample, Seed: c.Seed}
+	var sessions []*Session
+	var tapes []*cassette.Cassette
+	for _, u := range p.Units {
+		if u.Variant.Reference { // which others are compared with: it need not pass
+			continue
+		}
+		s, tape, err := read(ctx, r, u)
+		if err != nil {
+			return report, err
+		}
+		if res := r.Recast(ctx, u, tape); res.Outcome != result.Pass {
+			return report, &NotPassing{Unit: u.ID(), Outcome: res.Outcome, Reason: reasonOf(res)}
+		}
+		sessions, tapes = append(sessions, s), append(tapes, tape)
+	}
+	var answers []Answer
+	for _, s := range sessions {
+		answers = append(answers, Answer{s.Unit.Case.ID, s.Unit.Variant.ID, viewOf(s).answer()})
+	}
+	for _, s := range sessions {
+		s.Others = answers
+	}
+	for i, s := range sessions {
+		if c.Selected != nil && !c.Selected(s.Unit) {
+			continue
+		}
+		unit, err := judge(ctx, r, s, tapes[i], c)
+		if err != nil {
+			return report, err
+		}
+		report.Units = append(report.Units, unit)
+	}
+	return report, report.accept(p.Playbook)
+}
+
+// NotPassing says that a unit does not pass as it was recorded, so that nothing is known of its mutants.
+type NotPassing struct {
+	Unit    string
+	Outcome result.Outcome
+	Reason  string
+}
+
+func (e *NotPassing) Error() string {
+	return fmt.Sprintf("%s does not pass as it was recorded, so that it has no score: %s", e.Unit,
+		strings.TrimSuffix(string(e.Outcome)+": "+e.Reason, ": "))
+}
+
+// maxBefore is how much of what the agent began with is kept of a unit, in bytes, and how many files that nobody names.
+const maxBefore, maxOthers = 8 << 20, 40
+
+// read returns a unit's recorded session.
+func read(ctx context.Context, r *engine.Runner, u plan.Unit) (*Session, *cassette.Cassette, error) {
+	s := &Session{Unit: u, Before: make(map[string]string)}
+	var files map[string]string
+	var rest []string
+	tape, err := r.Recording(ctx, u, func(of workspace.Files, m workspace.Manifest) error {
+		files = make(map[string]string)
+		held := 0
+		for _, e := range m.Entries {
+			if e.Kind != workspace.File || e.Ignored || e.Size > maxText || held > maxBefore {
+				continue
+			}
+			data, err := of.ReadFile(e.Path)
+			if err != nil {
+				return err
+			}
+			if plainText(data) {
+				files[e.Path] = string(data)
+				held += len(data)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if tape.Large() {
+		return nil, nil, fmt.Errorf("%s: the recording %s is too large to be changed in memory", u.ID(), tape.Path)
+	}
+	s.Turns = tape.Turns
+	if calls := len(viewOf(s).calls); calls > maxCalls {
+		s.Notes = append(s.Notes, fmt.Sprintf("%s: only the first %d of %d calls are changed by themselves", u.ID(),
+			maxCalls, calls))
+	}
+	changed := make(map[string]bool)
+	for _, t := range s.Turns {
+		for _, c := range t.Delta.Changes {
+			changed[c.Path] = true
+			if c.Writes() && !plainText(c.Data) {
+				s.Notes = append(s.Notes, fmt.Sprintf(
+					"%s: %s is no text of up to %d KiB: its places are not taken one by one",
+					u.ID(), c.Path, maxText>>10))
+			}
+		}
+	}
+	for p, text := range files {
+		if changed[p] || aTestFile.MatchString(p) {
+			s.Before[p] = text
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	slices.Sort(rest)
+	for _, p := range rest[:min(len(rest), maxOthers)] {
+		s.Before[p] = files[p]
+	}
+	return s, tape, nil
+}
+
+// judge judges the mutants of a unit.
+func judge(
+	ctx context.Context, r *engine.Runner, s *Session, tape *cassette.Cassette, c Config,
+) (UnitReport, error) {
+	all := Derive(s)
+	unit := UnitReport{
+		ID: s.Unit.ID(), Case: s.Unit.Case.ID, Variant: s.Unit.Variant.ID, Notes: s.Notes, Recorded: s.Turns,
+	}
+	seen := map[[sha256.Size]byte]int{}
+	recorded, err := sight(s.Turns)
+	if err != nil {
+		return unit, err
+	}
+	for _, m := range all {
+		key, err := sight(m.Turns)
+		if err != nil {
+			return unit, err
+		}
+		if key == recorded {
+			unit.Findings = append(unit.Findings,
+				Finding{Mutant: m, Status: Equivalent, Reason: "it is the recorded session"})
+			continue
+		}
+		if i, ok := seen[key]; ok {
+			f := &unit.Findings[i]
+			f.Same = append(f.Same, m.Operator+" "+m.Where)
+			continue
+		}
+		seen[key] = len(unit.Findings)
+		unit.Findings = append(unit.Findings, Finding{Mutant: m})
+	}
+	for _, e := range s.Unit.Evaluators {
+		if !e.Advisory {
+			unit.Evaluators = append(unit.Evaluators, Judge{Name: e.Name, Position: e.Position, looks: looks(e)})
+		}
+	}
+	var open []int
+	for i, f := range unit.Findings {
+		if f.Status == "" {
+			open = append(open, i)
+		}
+	}
+	if c.Sample > 0 && len(open) > c.Sample {
+		rng := rand.New(rand.NewPCG(c.Seed, uint64(len(open))))
+		rng.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
+		open = open[:c.Sample]
+	}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	if r.StartsChildrenFor(s.Unit) {
+		group.SetLimit(1)
+	}
+	for _, i := range open {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			f := &unit.Findings[i]
+			f.settle(r.Recast(ctx, s.Unit, &cassette.Cassette{
+				Path: tape.Path, Sum: tape.Sum, Header: tape.Header, Turns: f.Turns,
+			}))
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return unit, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return unit, err
+	}
+	unit.Findings = slices.DeleteFunc(unit.Findings, func(f Finding) bool { return f.Status == "" })
+	for i := range unit.Findings {
+		unit.explain(&unit.Findings[i], s.Unit)
+		unit.Findings[i].Turns = nil // there may be many
+	}
+	return unit, nil
+}
+
+// looks tells what an evaluator looks at.
+func looks(e plan.Evaluator) Sense {
+	switch {
+	case e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0:
+		return Files
+	case e.Type == "tool_trajectory" || e.Type == "metrics" || e.Type == "activation":
+		return Calls
+	}
+	return Answers
+}
+
+// settle says what became of a mutant. An error never kills: then nothing is known, unless an evaluator failed it.
+func (f *Finding) settle(res result.Unit) {
+	f.Status = Survived
+	for _, e := range res.Evaluations {
+		switch e.Outcome {
+		case result.Fail:
+			f.By = append(f.By, e.Name)
+		case result.Error, result.Skip:
+			f.Status, f.Reason = Unknown, e.Name+": "+e.Reason
+		}
+	}
+	for _, s := range res.Steps {
+		if s.Outcome == result.Fail {
+			f.By = append(f.By, "step "+s.Name)
+		}
+	}
+	switch {
+	case len(f.By) > 0:
+		f.Status, f.Reason = Killed, ""
+	case res.Outcome == result.Fail:
+		f.Status, f.By, f.Reason = Killed, []string{"the unit's end"}, ""
+	case res.Outcome != result.Pass && f.Status == Survived:
+		f.Status, f.Reason = Unknown, reasonOf(res)
+	case f.Status == Survived && f.Right != "":
+		f.Status, f.Reason = Equivalent, f.Right
+	}
+}
+
+func reasonOf(u result.Unit) string {
+	if u.Reason != "" {
+		return u.Reason
+	}
+	for _, e := range u.Evaluations {
+		if e.Outcome == result.Error || e.Outcome == result.Fail || e.Outcome == result.Skip {
+			return e.Name + ": " + e.Reason
+		}
+	}
+	return ""
+}
+
+// sight is a digest of what can be seen of a session, whatever its evaluators look at.
+func sight(turns []cassette.Turn) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, t := range turns {
+		var bodies []trajectory.Body
+		for _, e := range t.Events {
+			bodies = append(bodies, named{e.Body.EventName(), e.Body})
+		}
+		err = errors.Join(err, enc.Encode(bodies), enc.Encode(t.Delta))
+	}
+	return [sha256.Size]byte(h.Sum(nil)), err
+}
+
+// named is an event's body with its name.
+type named struct {
+	Event string
+	trajectory.Body
+}
+
+// diff shows how a mutant differs from the recorded session, up to a limit.
+func diff(was, is []cassette.Turn) string {
+	return unified(lines(was), lines(is))
+}
+
+// lines writes a session a line an event, and its changes with their contents.
+func lines(turns []cassette.Turn) string {
+	var b strings.Builder
+	for i, t := range turns {
+		fmt.Fprintf(&b, "turn %d\n", i+1)
+		for _, e := range t.Events {
+			text, err := json.Marshal(e.Body)
+			if err != nil {
+				text = []byte(err.Error())
+			}
+			fmt.Fprintf(&b, "%s %s\n", e.Body.EventName(), text)
+		}
+		for _, c := range t.Delta.Changes {
+			fmt.Fprintf(&b, "%s %s %s\n", c.Op, c.Kind, c.Path)
+			if c.Writes() && plainText(c.Data) {
+				b.WriteString(strings.TrimSuffix(string(c.Data), "\n") + "\n")
+			}
+		}
+	}
+	return b.String()
+}
