@@ -87,6 +87,10 @@ agentv-suites: ## Convert the suites below AGENTV, a checkout of AgentV's exampl
 		if .evaltest/agentv-suites convert --from agentv --check $$f >/dev/null 2>&1; then ok=$$((ok+1)); echo "loads $$f"; \
 		else echo "not   $$f"; fi; done; echo "$$ok of $$n load"
 
+.PHONY: live-skills
+live-skills: ## Record the cases of fixtures/skills anew (make agents first), and compare with the committed recordings.
+	SDD_EVAL_LIVE_SKILLS=1 CI=1 $(GO) test -count=1 -v -run '^TestRealSkills$$' ./internal/livetest
+
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"

@@ -17,6 +17,7 @@ import (
 type skillOptions struct {
 	dir                string
 	check, all, asJSON bool
+	suggest            bool
 	changed            string
 	triggers           bool
 	arms, cases        string
@@ -44,7 +45,7 @@ func skillCommand() command {
 			"                 [--use-api-key] [--wait TIME] [--budget-usd USD] [--assume-cost USD]\n" +
 			"                 [--parallel N] [--sandbox KIND] [--config-dir DIR] [-- COMMAND ARG...]\n" +
 			"  sdd-eval skill [DIR] --resume RUN_ID [FLAGS]\n" +
-			"  sdd-eval skill [DIR] --check [--all | --changed REF] [--json]",
+			"  sdd-eval skill [DIR] --check [--all | --changed REF] [--json | --suggest-checks]",
 		short: "run the evals that a skill brings, with the skill and without",
 		long: `Finds the skill in DIR (default: the working directory) and its evals, evals/evals.json, and runs each
 case with the skill and without, confined. It says what it will do and what that took before, asks,
@@ -93,6 +94,8 @@ func (o *skillOptions) define(f *flags) {
 	f.text(&o.changed, "changed", kindText,
 		"Of all skills, take those that have changed since the commit `REF`, or whose evals have.")
 	f.BoolVar(&o.asJSON, "json", false, "Print what --check found as one JSON object.")
+	f.BoolVar(&o.suggest, "suggest-checks", false, "With --check, print checks that ask a model and that code could "+
+		"decide, as they would be written. They are guesses: read each. Nothing is changed.")
 	f.text(&o.agent, "agent", kindText, "The agent: `KIND[/PRESET]`, where a word of its name (claude, codex) stands "+
 		"for a kind; default: the one that made the recordings, else the one that has a login here.")
 	f.text(&o.preset, "preset", kindText,
@@ -147,6 +150,8 @@ func (o *skillOptions) complete(f *flags, args []string) error {
 			"and no baseline: remove --arms, --trials, --judge, --bless and --gate")
 	case o.asJSON && !o.check:
 		err = usageError("skill: --json is for --check")
+	case o.suggest && (!o.check || o.asJSON):
+		err = usageError("skill: --suggest-checks is for --check without --json")
 	case o.all && o.changed != "":
 		err = usageError("skill: give either --all or --changed")
 	case o.bless && (o.gate != "" || o.cases != "" || o.mode == "live"):
@@ -199,7 +204,7 @@ func (a *App) skill(ctx context.Context, o skillOptions) error {
 		return err
 	}
 	if o.check {
-		return a.checkSkills(suites, others, o.asJSON)
+		return a.checkSkills(suites, others, o)
 	}
 	return a.runSkills(ctx, o, suites)
 }

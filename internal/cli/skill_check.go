@@ -18,7 +18,7 @@ type skillOutput struct {
 }
 
 // checkSkills prints what was found of skills.
-func (a *App) checkSkills(suites []*skill.Suite, others []string, asJSON bool) error {
+func (a *App) checkSkills(suites []*skill.Suite, others []string, o skillOptions) error {
 	out := skillOutput{Version: 1, Skills: []skill.Report{}, NotRead: []string{}}
 	for _, other := range others {
 		out.NotRead = append(out.NotRead, a.shownFile(other))
@@ -28,7 +28,7 @@ func (a *App) checkSkills(suites []*skill.Suite, others []string, asJSON bool) e
 		levels[s.Level()] = true
 		report := s.Report(a.shownFile)
 		out.Skills = append(out.Skills, report)
-		if asJSON {
+		if o.asJSON {
 			continue
 		}
 		if i > 0 {
@@ -38,9 +38,12 @@ func (a *App) checkSkills(suites []*skill.Suite, others []string, asJSON bool) e
 		if err := report.WriteText(&text); err != nil {
 			return err
 		}
+		if o.suggest {
+			a.writeSuggestions(&text, s)
+		}
 		fmt.Fprint(a.Stdout, a.secrets.String(text.String()))
 	}
-	if asJSON {
+	if o.asJSON {
 		text, err := jsonvalue.MarshalIndent(out, "", "  ")
 		if err != nil {
 			return err
@@ -59,6 +62,16 @@ func (a *App) checkSkills(suites []*skill.Suite, others []string, asJSON bool) e
 		return &result
 	}
 	return nil
+}
+
+// writeSuggestions writes the checks that code could decide.
+func (a *App) writeSuggestions(w *strings.Builder, s *skill.Suite) {
+	all := s.Suggest()
+	fmt.Fprintf(w, "\n%s that code could decide, by the words of its text; read each before you take it over\n",
+		count(len(all), "check"))
+	for _, g := range all {
+		fmt.Fprintf(w, "%s:%d: %s:\n    %s\n", a.shownFile(g.At.File), g.At.Line, g.Case, printable(g.Check))
+	}
 }
 
 // notRead counts directories evals of whose files none is known.
