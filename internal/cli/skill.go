@@ -94,8 +94,8 @@ func (o *skillOptions) define(f *flags) {
 	f.text(&o.changed, "changed", kindText,
 		"Of all skills, take those that have changed since the commit `REF`, or whose evals have.")
 	f.BoolVar(&o.asJSON, "json", false, "Print what --check found as one JSON object.")
-	f.BoolVar(&o.suggest, "suggest-checks", false, "Print what --check found, and checks that ask a model and code could "+
-		"decide, as they would be written. They are guesses: read each. Nothing is changed.")
+	f.BoolVar(&o.suggest, "suggest-checks", false, "Print what --check found, and checks that ask a model and that "+
+		"code could decide, as they would be written. They are guesses: read each. Nothing is changed.")
 	f.text(&o.agent, "agent", kindText, "The agent: `KIND[/PRESET]`, where a word of its name (claude, codex) stands "+
 		"for a kind; default: the one that made the recordings, else the one that has a login here.")
 	f.text(&o.preset, "preset", kindText,
