@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTypeScript checks the types of the files in TypeScript and runs the suite beside the command under bun. What the
+// TestRealTypeScript checks the types of the files in TypeScript and runs the suite beside the command under bun. What the
 // page shows is what they are.
-func TestTypeScript(t *testing.T) {
+func TestRealTypeScript(t *testing.T) {
 	findRuntimes(t)
 	const dir = "../../fixtures/typescript"
 	t.Run("types", func(t *testing.T) {
