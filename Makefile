@@ -88,13 +88,13 @@ agentv-suites: ## Convert the suites below AGENTV, a checkout of AgentV's exampl
 		else echo "not   $$f"; fi; done; echo "$$ok of $$n load"
 
 .PHONY: live-skills
-live-skills: ## Record the cases of fixtures/skills anew (make agents first), and compare with the committed recordings.
-	SDD_EVAL_LIVE_SKILLS=1 CI=1 $(GO) test -count=1 -v -run '^TestRealSkills$$' ./internal/livetest
+live-skills: agents ## Record the cases of fixtures/skills anew, and compare with the committed recordings.
+	CI=1 $(GO) test -tags skills -count=1 -v -run '^TestRealSkills$$' ./internal/livetest
 
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"
-	$(GO) vet -tags latest ./...
+	$(GO) vet -tags latest,oracle,skills ./...
 	$(TOOL) staticcheck ./...
 	$(GO) fix -diff ./...
 	$(GO) mod tidy -diff

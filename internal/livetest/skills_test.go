@@ -1,3 +1,5 @@
+//go:build skills
+
 package livetest
 
 import (
@@ -17,9 +19,6 @@ import (
 // TestRealSkills records the cases of our own skills anew, with both arms and the agent that judges: the behaviour is
 // that of the committed recordings, and no check is lost. `make live-skills` runs it, since it takes a minute.
 func TestRealSkills(t *testing.T) {
-	if os.Getenv("SDD_EVAL_LIVE_SKILLS") == "" {
-		t.Skip("make live-skills runs it")
-	}
 	bin := agentsBin(t)
 	requireAgents(t, bin)
 	const fixtures = "../../fixtures/skills"
