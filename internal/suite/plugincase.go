@@ -30,6 +30,7 @@ type pluginCase struct {
 	graders       []grader
 	plugins       []string // below the plugin's directory, each with a manifest
 	skills        []string // the same, each with a SKILL.md
+	servers       []server // of the plugins, for agents that are not told of plugins
 	adds          []string // directories and files that the workspace gets, below the plugin
 	scaffold      string
 	left          bool // out, for want of a tag; it has its place in the playbooks' names
@@ -157,7 +158,7 @@ func (c *pluginCase) checkSettings(r *pluginReader) {
 			*list = nil
 			continue
 		}
-		if !r.claude() {
+		if !r.claude() && slices.ContainsFunc(*list, func(entry string) bool { return !served(entry) }) {
 			c.cannot(key, "the tools are those of Claude Code, not of agents of the kind %s", r.Agent)
 			continue
 		}
@@ -262,17 +263,23 @@ func (c *pluginCase) findPlugins(r *pluginReader) {
 		}
 		for _, e := range entries {
 			switch e.Name() {
-			case "commands", "agents", "hooks", ".mcp.json", "output-styles", "workflows", ".lsp.json":
-				c.cannot("plugins", "agents of the kind %s get the skills of a plugin, not its %s", r.Agent, e.Name())
-			case "skills":
-				for _, name := range r.skills {
-					c.skills = append(c.skills, path.Join(dir, "skills", name))
-				}
+			case "commands", "agents", "bin", "hooks", "monitors", "output-styles", "settings.json", "themes",
+				"workflows", ".lsp.json":
+				c.cannot("plugins", "agents of the kind %s get the skills and MCP servers of a plugin, not its %s",
+					r.Agent, e.Name())
 			}
 		}
+		for _, name := range r.skillsOf(dir) {
+			c.skills = append(c.skills, path.Join(dir, "skills", name))
+		}
+		r.readParts(c, dir)
 	}
 	c.plugins = nil
+	c.checkServed()
 }
+
+// arms reports whether there are two: with something, and without it.
+func (c *pluginCase) arms() bool { return len(c.plugins)+len(c.skills)+len(c.servers) > 0 }
 
 // agentPairs are the keys of an agent.
 func agentPairs(a playbook.Agent) doc.Pairs {
@@ -298,7 +305,7 @@ func (c *pluginCase) setting() string {
 	e := c.execution.Settings
 	return fmt.Sprintf("%+v", []any{
 		c.top.Runs, e.MaxTurns, e.TimeoutSeconds, e.Model, e.AllowedTools, e.DisallowedTools, e.AppendSystemPrompt,
-		slices.Sorted(maps.Keys(e.Env)), e.Env, c.plugins, c.skills, c.scaffold != "",
+		slices.Sorted(maps.Keys(e.Env)), e.Env, c.plugins, c.skills, c.servers, c.scaffold != "",
 	})
 }
 
@@ -384,7 +391,7 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 		with = append(with, doc.Pair{Key: "env", Value: doc.Pairs{{Key: "set", Value: set}}})
 	}
 	variants, arms := doc.Pairs{{Key: "with", Value: with}}, []string{"with"}
-	if len(c.plugins)+len(c.skills) > 0 {
+	if c.arms() {
 		without := append(with, doc.Pair{Key: "reference", Value: true})
 		with = doc.Pairs{{Key: "base", Value: "without"}}
 		if len(c.plugins) > 0 {
@@ -392,6 +399,9 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 		}
 		if len(c.skills) > 0 {
 			with = append(with, doc.Pair{Key: "skills", Value: r.outs(c.skills)})
+		}
+		if len(c.servers) > 0 {
+			with = append(with, doc.Pair{Key: "mcp", Value: serverPairs(c.servers)})
 		}
 		variants = doc.Pairs{{Key: "with", Value: with}, {Key: "without", Value: without}}
 		arms = append(arms, "without")
@@ -477,8 +487,7 @@ func (c *pluginCase) pairs(r *pluginReader) doc.Pairs {
 // evaluators returns those that the graders become. With two arms, graders that are about the plugin alone only report,
 // unless all are.
 func (c *pluginCase) evaluators(r *pluginReader) []doc.Pairs {
-	arms := len(c.plugins)+len(c.skills) > 0
-	reports := func(g grader) bool { return arms && g.withOnly() }
+	reports := func(g grader) bool { return c.arms() && g.withOnly() }
 	all := !slices.ContainsFunc(c.graders, func(g grader) bool { return !reports(g) })
 	var list []doc.Pairs
 	for i, id := range c.names() {

@@ -150,14 +150,26 @@ func (r *pluginReader) readManifest() error {
 	default:
 		r.evals = path.Clean(n.Text())
 	}
-	if entries, err := r.list("skills"); err == nil {
-		for _, e := range entries {
-			if r.has(path.Join("skills", e.Name(), plan.SkillFile)) {
-				r.skills = append(r.skills, e.Name())
-			}
+	r.skills = r.skillsOf("")
+	return nil
+}
+
+// skillsOf returns the names of the skills of the plugin in dir.
+func (r *pluginReader) skillsOf(dir string) []string {
+	var names []string
+	entries, _ := r.list(path.Join(dir, "skills"))
+	for _, e := range entries {
+		if r.has(path.Join(dir, "skills", e.Name(), plan.SkillFile)) {
+			names = append(names, e.Name())
 		}
 	}
-	return nil
+	return names
+}
+
+// exists reports whether there is anything of that name, also what cannot be read.
+func (r *pluginReader) exists(file string) bool {
+	_, err := r.root.Lstat(filepath.FromSlash(file))
+	return err == nil
 }
 
 func (r *pluginReader) has(file string) bool {

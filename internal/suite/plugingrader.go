@@ -23,6 +23,8 @@ type grader struct {
 	keys doc.Pairs // of the evaluator
 	// skill: it is about the use of skills.
 	skill bool
+	// served are the tools of MCP servers that it is about, for agents of other kinds than Claude Code.
+	served []string
 }
 
 // graderKeys are keys that all graders have.
@@ -239,7 +241,7 @@ func toolUsedGrader(r *pluginReader, g *grader, n *doc.Node) error {
 		return fmt.Errorf("min: %d calls are more than the %d of max", k.Min, k.Max)
 	case k.Min == 0 && k.Max < 0:
 		return fmt.Errorf("min: 0 without max: it holds whatever the agent does")
-	case !r.claude():
+	case !r.claude() && !served(k.Call.Tool):
 		return r.activation(g, k.Call, k.Min, k.Max)
 	case k.Max == 0:
 		g.keys = doc.Pairs{{Key: "never", Value: []doc.Pairs{call}}}
@@ -257,7 +259,9 @@ func toolUsedGrader(r *pluginReader, g *grader, n *doc.Node) error {
 			{Key: "mode", Value: "superset"}, {Key: "expected", Value: slices.Repeat([]doc.Pairs{call}, k.Min)},
 		}
 	}
-	g.kind = "tool_trajectory"
+	if g.kind = "tool_trajectory"; !r.claude() {
+		g.served = []string{k.Call.Tool}
+	}
 	return nil
 }
 
@@ -299,7 +303,10 @@ func toolOrderGrader(r *pluginReader, g *grader, n *doc.Node) error {
 		return nil
 	}
 	if !r.claude() {
-		return fmt.Errorf("the tools are those of Claude Code, not of agents of the kind %s", r.Agent)
+		if !served(k.Before.Tool) || !served(k.After.Tool) {
+			return fmt.Errorf("the tools are those of Claude Code, not of agents of the kind %s", r.Agent)
+		}
+		g.served = []string{k.Before.Tool, k.After.Tool}
 	}
 	before, err := k.Before.call()
 	if err != nil {

@@ -74,6 +74,7 @@ func TestPluginEvals(t *testing.T) {
 		{"cautious", "graders", func(o *suite.Options) { o.Scripts, o.JudgeModel = false, "" }},
 		{"acp", "graders", func(o *suite.Options) { o.Agent = "claude-code-acp" }},
 		{"other-agent", "graders", func(o *suite.Options) { o.Agent = "codex-acp" }},
+		{"parts", "parts", func(o *suite.Options) { o.Agent = "codex-acp" }},
 		{"tag", "graders", func(o *suite.Options) { o.Tags, o.JudgeModel, o.Trials = []string{"old", "x"}, "", 5 }},
 		{"ignoring", "graders", func(o *suite.Options) { o.Agent, o.Ignore = "codex-acp", suite.Ignorable() }},
 	} {
