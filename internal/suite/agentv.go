@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -75,8 +74,12 @@ type agentv struct {
 	defaults *doc.Node
 	from     string // the workspace, absolute; empty: none
 	ids      map[string]bool
+	trials   doc.Pairs
 	written  []doc.Pairs // cases
 }
+
+// refuse is [reader.cannot] of the suite.
+func (r *agentv) refuse(at doc.Position, key, what string) { r.cannot(at, "", key, "%s", what) }
 
 // agentvPrompt is what an agent is asked, as a template.
 type agentvPrompt struct {
@@ -113,7 +116,7 @@ func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), ".eval")
 	r.Name = ident(cmp.Or(r.root.Get("name").Text(), base))
-	keys(r.root, agentvKeys, func(at doc.Position, key, what string) { r.cannot(at, "", key, "%s", what) })
+	keys(r.root, agentvKeys, r.refuse)
 	r.readSuite()
 	all, err := r.tests(tests, r.dir, 0)
 	if err != nil {
@@ -142,25 +145,25 @@ func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
 // readSuite reads what all tests have.
 func (r *agentv) readSuite() {
 	if n := first(r.root, "providers", "provider", "target"); n != nil {
-		r.note(n.Position(), "providers", "agents are asked, not models: the variant is that of --agent")
+		r.note(n.Position(), "providers", notModels)
 	}
 	if n := first(r.root, "default_test", "defaultTest"); n != nil {
 		r.defaults = r.included(n, "default_test")
-		keys(r.defaults, map[string]string{
-			"vars": "", "assert": "", "assertions": "", "threshold": "", "options": "", "metadata": "",
-		}, func(at doc.Position, key, what string) { r.cannot(at, "", "default_test."+key, "%s", what) })
-		r.options(r.defaults)
+		only(r.defaults, "default_test", r.refuse, "vars", "assert", "assertions", "threshold", "options", "metadata")
+		either(r.defaults, "default_test", r.refuse, "assert", "assertions")
+		r.options(r.defaults, r.refuse)
 	}
 	n := first(r.root, "environment", "workspace")
 	if n != nil {
 		r.readWorkspace(r.included(n, "environment"))
 	}
+	mapping(r.root.Get("defaults"), "defaults", r.refuse)
 	for _, e := range r.root.Get("defaults").Entries() {
 		if e.Key != "system_message" {
 			r.cannot(e.Position, "", "defaults."+e.Key, "write it into the tests")
 		}
 	}
-	for _, n := range r.root.Get("extensions").Items() {
+	for _, n := range list(r.root.Get("extensions"), "extensions", r.refuse) {
 		if n.Text() == "agentv:agent-rules" {
 			r.note(n.Position(), "extensions", "agents read the rules that are in their workspace")
 		} else {
@@ -172,24 +175,30 @@ func (r *agentv) readSuite() {
 	if n := r.root.Get("threshold"); n != nil {
 		r.note(n.Position(), "threshold", "every evaluator has to reach its own")
 	}
-	if n := r.root.Get("evaluate_options").Get("budget_usd"); n != nil {
-		r.note(n.Position(), "evaluate_options.budget_usd", "give it to the run with --budget")
+	for _, names := range [][]string{
+		{"providers", "provider", "target"},
+		{"default_test", "defaultTest"},
+		{"environment", "workspace"},
+		{"assert", "assertions"},
+	} {
+		either(r.root, "", r.refuse, names...)
 	}
-	for _, e := range r.root.Get("evaluate_options").Entries() {
-		if !slices.Contains([]string{"max_concurrency", "repeat", "budget_usd", "cache", "verbose"}, e.Key) {
-			r.cannot(e.Position, "", "evaluate_options."+e.Key, "this key is not known")
-		}
+	if n := r.root.Get("input"); n != nil && !slices.ContainsFunc(r.prompts, agentvPrompt.inputAlone) {
+		r.cannot(n.Position(), "", "input", "no prompt is {{ input }}: write it into the tests")
 	}
+	r.readRun(r.root.Get("evaluate_options"), "evaluate_options", "repeat")
+	r.readRun(r.root.Get("execution"), "execution", "trials", "evaluators", "target", "targets")
 }
 
 // options reads the key options of a test, or of all.
-func (r *agentv) options(n *doc.Node) {
+func (r *agentv) options(n *doc.Node, cannot func(at doc.Position, key, what string)) {
+	mapping(n.Get("options"), "options", cannot)
 	for _, e := range n.Get("options").Entries() {
 		if e.Key == "rubric_prompt" {
 			r.note(e.Position, "options.rubric_prompt", "models that judge are asked by the built-in prompt")
 			continue
 		}
-		r.cannot(e.Position, "", "options."+e.Key, "what the agent says is judged as it is")
+		cannot(e.Position, "options."+e.Key, "what the agent says is judged as it is")
 	}
 	if t := n.Get("threshold"); t != nil {
 		r.note(t.Position(), "threshold", "every evaluator has to reach its own")
@@ -220,6 +229,8 @@ func (r *agentv) included(n *doc.Node, key string) *doc.Node {
 }
 
 func (r *agentv) readWorkspace(n *doc.Node) {
+	mapping(n, "environment", r.refuse)
+	either(n, "environment", r.refuse, "workdir", "template", "path")
 	for _, e := range n.Entries() {
 		switch e.Key {
 		case "type":
@@ -240,6 +251,7 @@ func (r *agentv) readWorkspace(n *doc.Node) {
 			}
 			r.from = dir
 		case "isolation", "mode":
+			r.note(e.Position, "environment."+e.Key, "every trial has a workspace of its own")
 		default:
 			r.cannot(e.Position, "", "environment."+e.Key,
 				"nothing is run before the agent: name a directory that is ready, or write a playbook with a `run` "+
@@ -297,6 +309,8 @@ func (r *agentv) readPrompts(n *doc.Node) {
 	for _, item := range items {
 		p := agentvPrompt{id: first(item, "id", "label").Text(), template: item, dir: r.dir}
 		if item.Kind() == doc.Map {
+			only(item, "prompts", r.refuse, "id", "label", "prompt", "raw", "messages", "file")
+			either(item, "prompts", r.refuse, "prompt", "raw", "messages", "file")
 			p.template = first(item, "prompt", "raw", "messages", "file")
 		}
 		name, isFile := strings.CutPrefix(p.template.Text(), "file://")
@@ -400,6 +414,8 @@ func (r *agentv) testFiles(name, dir string, depth int) (all []agentvTest, err e
 				continue
 			}
 			if root.Kind() == doc.Map {
+				only(root, "", r.refuse, "tests", "$schema", "name", "description", "version", "author", "tags",
+					"license", "note", "metadata")
 				root = root.Get("tests")
 			}
 			more, err := r.tests(root, own, depth+1)
@@ -448,22 +464,15 @@ func (r *agentv) evalFile(file string) doc.Pairs {
 	if r.from != "" {
 		p = append(p, doc.Pair{Key: "workspace", Value: doc.Pairs{{Key: "from", Value: r.out(r.from)}}})
 	}
-	repeat := first(r.root.Get("evaluate_options"), "repeat")
-	if repeat == nil {
-		repeat = first(r.root.Get("execution"), "trials")
-	}
-	count, trials := repeat.Text(), doc.Pairs{}
-	if repeat.Kind() == doc.Map {
-		count = repeat.Get("count").Text()
-	}
-	if n, err := strconv.Atoi(count); err == nil && n > 1 {
-		trials = append(trials, doc.Pair{Key: "count", Value: n})
-		if repeat.Get("strategy").Text() == "pass_any" || repeat.Get("strategy").Text() == "pass_at_k" {
-			trials = append(trials, doc.Pair{Key: "pass", Value: 1})
-		}
-		p = append(p, doc.Pair{Key: "trials", Value: trials})
+	if r.trials != nil {
+		p = append(p, doc.Pair{Key: "trials", Value: r.trials})
 	}
 	return append(p, doc.Pair{Key: "evalcases", Value: r.written})
+}
+
+// inputAlone reports whether a prompt is nothing but the input of a test.
+func (p agentvPrompt) inputAlone() bool {
+	return p.template.Kind() == doc.String && inputAlone.MatchString(p.template.Text())
 }
 
 var inputAlone = lazyregexp.New(`^\s*\{\{\s*(?:vars\.)?input\s*\}\}\s*$`)

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
@@ -88,11 +87,8 @@ func (c *agentvCase) evaluation(n *doc.Node) (evaluation, bool) {
 	}
 	c.graders[said]++
 	if w := n.Get("weight"); w != nil {
-		weight, err := strconv.ParseFloat(w.Text(), 64)
-		if err != nil || weight < 0 {
-			c.cannot(w.Position(), said+".weight", "must be a number, at least 0")
-		}
-		to.weight, to.reports = weight, weight == 0
+		to.weight = number(w, said+".weight", 0, c.refuse)
+		to.reports = to.weight == 0
 	}
 	if t := first(n, "min_score", "threshold"); t != nil && kind != "latency" && kind != "cost" {
 		threshold, err := strconv.ParseFloat(t.Text(), 64)
@@ -101,9 +97,16 @@ func (c *agentvCase) evaluation(n *doc.Node) (evaluation, bool) {
 		}
 		to.threshold, to.reports = threshold, to.reports || threshold == 0
 	}
-	if n.Get("required").Text() == "false" {
+	switch required := n.Get("required"); {
+	case required.Text() == "false":
 		to.reports = true
+	case required != nil && required.Text() != "true":
+		c.cannot(required.Position(), said+".required", "must be true or false: a least score is min_score")
 	}
+	if n.Get("min_score") != nil {
+		either(n, said, c.refuse, "min_score", "threshold")
+	}
+	either(n, said, c.refuse, "metric", "name", "id")
 	claim := &agentvClaim{
 		agentvCase: c, Node: n, kind: kind, not: not != (n.Get("negate").Text() == "true"), to: &to, own: own,
 	}
@@ -120,14 +123,12 @@ func (c *agentvCase) evaluation(n *doc.Node) (evaluation, bool) {
 
 // only refuses other keys of an assertion than these, and those that all may have.
 func (a *agentvClaim) only(names ...string) {
-	known := map[string]string{
-		"type": "", "metric": "", "name": "", "id": "", "weight": "", "threshold": "", "min_score": "", "required": "",
-		"negate": "", "description": "",
-	}
-	for _, name := range names {
-		known[name] = ""
-	}
-	keys(a.Node, known, func(at doc.Position, key, what string) { a.cannot(at, a.to.from+"."+key, "%s", what) })
+	only(a.Node, a.to.from, a.refuse, append(names, agentvCommon...)...)
+}
+
+// agentvCommon are the keys that all assertions have.
+var agentvCommon = []string{
+	"type", "metric", "name", "id", "weight", "threshold", "min_score", "required", "negate", "description",
 }
 
 // values returns the value as texts with the values of the test.
@@ -237,193 +238,6 @@ func (a *agentvClaim) json() error {
 	return nil
 }
 
-// agentvVariables are the variables of prompts that judge, as ours are called.
-var agentvVariables = map[string]string{
-	"output": "candidate_answer", "answer": "candidate_answer", "candidate_answer": "candidate_answer",
-	"input": "question", "question": "question", "criteria": "expected_outcome", "outcome": "expected_outcome",
-	"expected_outcome": "expected_outcome", "expected_output": "reference_answer",
-	"reference_answer": "reference_answer", "messages": "output_messages", "output_messages": "output_messages",
-	"input_messages": "input_messages", "expected_messages": "expected_messages", "file_changes": "file_changes",
-	"tool_calls": "tool_calls",
-}
-
-var variableIn = lazyregexp.New(`\{\{\s*([^{}]*?)\s*\}\}`)
-
-func (a *agentvClaim) rubric() error {
-	a.only("value", "prompt", "rubrics", "criteria", "target", "provider", "model", "temperature", "max_steps",
-		"config")
-	for _, name := range []string{"target", "provider", "model", "temperature", "max_steps"} {
-		if n := a.Node.Get(name); n != nil {
-			a.note(n.Position(), a.to.from+"."+name, "the judge is the model of --judge-model, by default gpt-4.1")
-		}
-	}
-	a.to.kind, a.to.keys = "llm_judge", a.model()
-	prompt, err := a.prompt()
-	if err != nil {
-		return err
-	}
-	a.to.keys = append(a.to.keys, prompt...)
-	if n := first(a.Node, "value", "rubrics", "criteria"); n != nil {
-		rubrics, err := a.rubricsOf(n)
-		if err != nil {
-			return err
-		}
-		a.to.keys = append(a.to.keys, rubrics...)
-	}
-	return nil
-}
-
-// runners are the programs that run scripts, by extension.
-var runners = map[string]string{".ts": "bun", ".js": "node", ".mjs": "node", ".py": "python3"}
-
-// prompt returns the key that says what a judge is asked.
-func (a *agentvClaim) prompt() (doc.Pairs, error) {
-	n := a.Node.Get("prompt")
-	if n == nil {
-		return nil, nil
-	}
-	var command []string
-	dir := filepath.Dir(n.Position().File)
-	text := n.Text()
-	switch {
-	case n.Kind() == doc.Map:
-		for _, item := range first(n, "command", "script").Items() {
-			command = append(command, item.Text())
-		}
-	case n.Kind() != doc.String:
-		return nil, errors.New("prompt: must be a text, a file or a script")
-	case runners[filepath.Ext(text)] != "":
-		command = []string{runners[filepath.Ext(text)], text}
-	case strings.HasPrefix(text, "file://") || !strings.Contains(text, "\n") && filepath.Ext(text) == ".md":
-		own, err := a.agentv.text(dir, text)
-		if err != nil {
-			return nil, fmt.Errorf("prompt: %w", err)
-		}
-		text = own
-	}
-	if command != nil || n.Kind() == doc.Map {
-		argv, err := a.argv(command, dir, true)
-		if err != nil {
-			return nil, fmt.Errorf("prompt: %w", err)
-		}
-		p := doc.Pairs{{Key: "script", Value: argv}}
-		if config := first(n, "config"); config != nil {
-			p = append(p, doc.Pair{Key: "config", Value: config.Value()})
-		}
-		return doc.Pairs{{Key: "prompt", Value: p}, {Key: "compat", Value: a.compat()}}, nil
-	}
-	var failed error
-	text = variableIn.ReplaceAllStringFunc(text, func(part string) string {
-		name := strings.TrimSpace(strings.Trim(part, "{}"))
-		if ours := agentvVariables[name]; ours != "" {
-			return "{{" + ours + "}}"
-		}
-		v, err := render(part, a.agentvCase.values)
-		if err != nil {
-			failed = fmt.Errorf("prompt: %w", err)
-		}
-		return v
-	})
-	return doc.Pairs{{Key: "prompt", Value: text}}, failed
-}
-
-// rubricsOf returns the key with rubrics: texts, or mappings.
-func (c *agentvCase) rubricsOf(n *doc.Node) (doc.Pairs, error) {
-	items := n.Items()
-	if n.Kind() != doc.List {
-		items = []*doc.Node{n}
-	}
-	var list []doc.Pairs
-	for i, item := range items {
-		id, text := fmt.Sprintf("rubric-%d", i+1), item
-		if item.Kind() == doc.Map {
-			keys(item, map[string]string{
-				"id": "", "outcome": "", "text": "", "description": "", "criteria": "", "weight": "", "required": "",
-				"min_score": "", "score_ranges": "", "required_min_score": "", "operator": "",
-			}, func(at doc.Position, key, what string) { c.cannot(at, "llm-rubric.value."+key, "%s", what) })
-			if own := item.Get("id").Text(); own != "" {
-				id = ident(own)
-			}
-			text = first(item, "outcome", "text", "description", "criteria")
-		}
-		said := strings.TrimSpace(c.render(text, "llm-rubric.value"))
-		switch operator := item.Get("operator").Text(); operator {
-		case "", "correctness":
-		case "contradiction":
-			said = "The answer does not contradict this: " + said
-		default:
-			return nil, fmt.Errorf("value.operator: %q is not known", operator)
-		}
-		ranges := item.Get("score_ranges")
-		if said == "" {
-			if said = id; ranges == nil {
-				return nil, errors.New("value: a rubric says nothing")
-			}
-		}
-		p := doc.Pairs{{Key: "id", Value: id}, {Key: "text", Value: said + "\n"}}
-		if w, err := strconv.ParseFloat(item.Get("weight").Text(), 64); err == nil && w > 0 && w != 1 {
-			p = append(p, doc.Pair{Key: "weight", Value: w})
-		}
-		if ranges != nil {
-			more, err := scoreRanges(ranges, first(item, "min_score", "required_min_score"))
-			if err != nil {
-				return nil, err
-			}
-			p = append(p, more...)
-		} else if item.Get("required").Text() != "false" && item.Kind() == doc.Map {
-			p = append(p, doc.Pair{Key: "required", Value: true})
-		}
-		list = append(list, p)
-	}
-	if len(list) == 0 {
-		return nil, errNoValue
-	}
-	return doc.Pairs{{Key: "rubrics", Value: list}}, nil
-}
-
-// scoreRanges returns the keys for ranges of scores: a mapping from the lowest score of each, or a list.
-func scoreRanges(n, least *doc.Node) (doc.Pairs, error) {
-	var list []doc.Pairs
-	type bound struct {
-		from int
-		text string
-	}
-	var bounds []bound
-	for _, e := range n.Entries() {
-		from, err := strconv.Atoi(e.Key)
-		if err != nil || from < 0 || from > 10 {
-			return nil, fmt.Errorf("score_ranges: %q is no score from 0 to 10", e.Key)
-		}
-		bounds = append(bounds, bound{from, e.Value.Text()})
-	}
-	slices.SortFunc(bounds, func(a, b bound) int { return a.from - b.from })
-	for i, b := range bounds {
-		to := 10
-		if i < len(bounds)-1 {
-			to = bounds[i+1].from - 1
-		}
-		list = append(list, doc.Pairs{{Key: "range", Value: []int{b.from, to}}, {Key: "text", Value: b.text}})
-	}
-	for _, item := range n.Items() {
-		list = append(list, doc.Pairs{
-			{Key: "range", Value: first(item, "score_range", "range").Value()},
-			{Key: "text", Value: first(item, "outcome", "text", "description").Text()},
-		})
-	}
-	p := doc.Pairs{{Key: "score_ranges", Value: list}}
-	if least != nil {
-		score, err := strconv.ParseFloat(least.Text(), 64)
-		if err != nil {
-			return nil, errors.New("min_score: must be a number")
-		}
-		if score <= 1 {
-			score *= 10
-		}
-		p = append(p, doc.Pair{Key: "required_min_score", Value: int(score + 0.999)})
-	}
-	return p, nil
-}
-
 func (c *agentvCase) compat() string {
 	if c.old {
 		return "agentv"
@@ -498,7 +312,14 @@ func (a *agentvClaim) script() error {
 	}
 	if target := first(a.Node, "provider", "target"); target != nil {
 		p := doc.Pairs{}
-		if calls, err := strconv.Atoi(target.Get("max_calls").Text()); err == nil {
+		if target.Kind() != doc.Bool && target.Kind() != doc.String {
+			only(target, a.to.from+".provider", a.refuse, "max_calls")
+		}
+		if n := target.Get("max_calls"); n != nil {
+			calls, err := strconv.Atoi(n.Text())
+			if err != nil || calls < 0 {
+				a.cannot(n.Position(), a.to.from+".provider.max_calls", "must be a number of calls")
+			}
 			p = append(p, doc.Pair{Key: "max_calls", Value: calls})
 		}
 		model := a.JudgeModel
@@ -507,12 +328,14 @@ func (a *agentvClaim) script() error {
 		}
 		a.to.keys = append(a.to.keys, doc.Pair{Key: "target", Value: append(p, doc.Pair{Key: "model", Value: model})})
 	}
+	either(a.Node, a.to.from, a.refuse, "timeout", "timeout_seconds", "timeout_ms")
 	for key, unit := range map[string]string{"timeout": "s", "timeout_seconds": "s", "timeout_ms": "ms"} {
-		if n, err := strconv.Atoi(a.Node.Get(key).Text()); err == nil && n > 0 {
-			a.to.keys = append(a.to.keys, doc.Pair{Key: "timeout", Value: strconv.Itoa(n) + unit})
+		if n := number(a.Node.Get(key), a.to.from+"."+key, 0.001, a.refuse); n > 0 {
+			a.to.keys = append(a.to.keys, doc.Pair{Key: "timeout", Value: strconv.FormatFloat(n, 'f', -1, 64) + unit})
 		}
 	}
 	config := make(map[string]any)
+	mapping(a.Node.Get("config"), a.to.from+".config", a.refuse)
 	if own, ok := a.Node.Get("config").Value().(map[string]any); ok {
 		config = own
 	}
@@ -534,12 +357,18 @@ const defaultJudge = "gpt-4.1"
 
 func (a *agentvClaim) set() error {
 	a.only("assert", "assertions", "evaluators", "members", "aggregator")
-	if n := a.Node.Get("aggregator"); n != nil && n.Get("type").Text() != "weighted_average" {
-		return errors.New("aggregator: only weighted_average combines scores")
+	if n := a.Node.Get("aggregator"); n != nil {
+		only(n, a.to.from+".aggregator", a.refuse, "type")
+		if n.Get("type").Text() != "weighted_average" {
+			return errors.New("aggregator: only weighted_average combines scores")
+		}
 	}
-	var list []evaluation
+	of := []string{"assert", "assertions", "evaluators", "members"}
+	either(a.Node, a.to.from, a.refuse, of...)
+	least := first(a.Node, "min_score", "threshold")
+	var members []evaluation
 	ids := 0
-	for _, n := range first(a.Node, "assert", "assertions", "evaluators", "members").Items() {
+	for _, n := range list(first(a.Node, of...), a.to.from+".assert", a.refuse) {
 		if n.Kind() == doc.String {
 			ids++
 			keys, err := a.rubricsOf(n)
@@ -547,30 +376,35 @@ func (a *agentvClaim) set() error {
 				return err
 			}
 			a.graders["criteria"]++
-			list = append(list, evaluation{
+			members = append(members, evaluation{
 				at: n.Position(), from: "criteria", name: fmt.Sprintf("criteria-%d", ids), kind: "llm_judge",
 				keys: append(a.model(), keys...),
 			})
 			continue
 		}
 		if to, ok := a.evaluation(n); ok {
-			list = append(list, to)
+			members = append(members, to)
 		}
 	}
-	if len(list) == 0 {
+	if len(members) == 0 {
 		return errors.New("it has no assertions")
 	}
 	key := "all"
-	if a.Node.Get("threshold") != nil {
+	if least != nil {
 		key = "members"
 	}
-	for i := range list {
-		if list[i].reports = false; key == "members" {
-			list[i].threshold = 0 // the score counts
-		} else {
-			list[i].weight = 0
+	for i, m := range members {
+		switch {
+		case m.reports:
+			a.cannot(m.at, a.to.from+".assert", "%s decides nothing: take it out of the set", m.name)
+		case key == "members" && m.threshold > 0:
+			a.cannot(m.at, a.to.from+".assert", "%s: in a set with a threshold its score counts, not whether it "+
+				"reaches its own", m.name)
+		case key == "all" && m.weight > 0 && m.weight != 1:
+			a.note(m.at, a.to.from+".assert.weight", "all assertions of a set without threshold have to hold")
+			members[i].weight = 0
 		}
 	}
-	a.to.kind, a.to.keys = "composite", doc.Pairs{{Key: key, Value: a.pairs(list)}}
+	a.to.kind, a.to.keys = "composite", doc.Pairs{{Key: key, Value: a.pairs(members)}}
 	return nil
 }

@@ -25,6 +25,9 @@ func (c *agentvCase) cannot(at doc.Position, key, what string, args ...any) {
 	c.agentv.cannot(at, c.name, key, what, args...)
 }
 
+// refuse is cannot, as what checks keys calls it.
+func (c *agentvCase) refuse(at doc.Position, key, what string) { c.cannot(at, key, "%s", what) }
+
 // said is one of those that an agent is asked, or that it should say.
 type said struct {
 	role, text string
@@ -58,8 +61,19 @@ func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
 	if t.Kind() != doc.Map {
 		c.cannot(t.Position(), "tests", "must be a mapping")
 	}
-	keys(t.Node, agentvTestKeys, func(at doc.Position, key, what string) { c.cannot(at, key, "%s", what) })
-	r.options(t.Node)
+	keys(t.Node, agentvTestKeys, c.refuse)
+	for _, names := range [][]string{
+		{"turns", "input", "input_messages", "question"},
+		{"criteria", "expected_outcome", "outcome"},
+		{"expected_output", "expected_messages", "reference_answer"},
+		{"assert", "assertions"},
+	} {
+		either(t.Node, "", c.refuse, names...)
+	}
+	for _, n := range []*doc.Node{r.root, r.defaults, t.Node} {
+		mapping(n.Get("vars"), "vars", c.refuse)
+	}
+	r.options(t.Node, c.refuse)
 	out := doc.Pairs{{
 		Key: "id", Value: id, Comment: fmt.Sprintf("%s:%d", r.shown(t.Position().File), t.Position().Line),
 	}}
@@ -91,7 +105,7 @@ func (c *agentvCase) asked(p agentvPrompt) doc.Pairs {
 	from, dir := first(c.Node, "input", "input_messages", "question"), c.dir
 	if p.template != nil {
 		from, dir = p.template, p.dir
-		if from.Kind() == doc.String && inputAlone.MatchString(from.Text()) {
+		if p.inputAlone() {
 			if from, dir = c.Get("vars").Get("input"), c.dir; from == nil {
 				if from, dir = c.defaults.Get("vars").Get("input"), c.agentv.dir; from == nil {
 					from = c.root.Get("input")
@@ -144,16 +158,33 @@ func conversation(messages []said) string {
 // turns returns the messages of a conversation, and adds what is expected of its turns.
 func (c *agentvCase) turns(n *doc.Node) doc.Pairs {
 	var sent []doc.Pairs
+	switch a := first(c.Node, "aggregation"); a.Text() {
+	case "":
+	case "mean", "min":
+		c.note(a.Position(), "aggregation", "what is expected of every turn has to hold")
+	default:
+		c.cannot(a.Position(), "aggregation", "%q: what is expected of every turn has to hold", a.Text())
+	}
+	switch f := first(c.Node, "on_turn_failure"); f.Text() {
+	case "", "continue":
+	case "stop":
+		c.note(f.Position(), "on_turn_failure", "the agent is asked all turns: a failed one fails the case")
+	default:
+		c.cannot(f.Position(), "on_turn_failure", "%q is not known", f.Text())
+	}
 	for i, turn := range n.Items() {
 		keys(turn, map[string]string{
-			"input": "", "assert": "", "assertions": "", "criteria": "", "expected_output": "", "id": "",
-		}, func(at doc.Position, key, what string) { c.cannot(at, "turns."+key, "%s", what) })
+			"input": "", "assert": "", "assertions": "", "id": "",
+			"expected_output": "a judge sees no answer to compare one turn with: write what it has to say into assert",
+			"criteria":        "write it into assert",
+		}, func(at doc.Position, key, what string) { c.refuse(at, strings.TrimRight("turns."+key, "."), what) })
+		either(turn, "turns", c.refuse, "assert", "assertions")
 		text := strings.TrimSpace(conversation(c.messages(turn.Get("input"), c.dir, "turns.input")))
 		if text == "" {
 			c.cannot(turn.Position(), "turns", "nothing is asked")
 		}
 		sent = append(sent, doc.Pairs{{Key: "role", Value: "user"}, {Key: "content", Value: text + "\n"}})
-		for _, a := range first(turn, "assert", "assertions").Items() {
+		for _, a := range list(first(turn, "assert", "assertions"), "turns.assert", c.refuse) {
 			if a.Kind() == doc.String {
 				c.criteria = append(c.criteria, fmt.Sprintf("Turn %d: %s", i+1, c.render(a, "turns.assert")))
 				c.graders["criteria"]++
@@ -182,8 +213,15 @@ func (c *agentvCase) messages(n *doc.Node, dir, key string) (all []said) {
 	switch n.Kind() {
 	case doc.List:
 		for _, item := range n.Items() {
-			keys(item, map[string]string{"role": "", "content": "", "tool_calls": "", "name": ""},
-				func(at doc.Position, k, what string) { c.cannot(at, key+"."+k, "%s", what) })
+			known := []string{"role", "content", "tool_calls"}
+			if name := item.Get("name"); name != nil && key == "expected_output" {
+				c.note(name.Position(), key+".name", "judges read roles, not names")
+				known = append(known, "name")
+			}
+			only(item, key, c.refuse, known...)
+			if calls := item.Get("tool_calls"); !empty(calls) && key != "expected_output" {
+				c.cannot(calls.Position(), key+".tool_calls", "the agent calls tools itself: write what it is told")
+			}
 			role := item.Get("role").Text()
 			if !strings.Contains(" user system assistant tool ", " "+role+" ") || role == "" {
 				c.cannot(item.Position(), key+".role", "%q is not a role of AgentV", role)
@@ -205,6 +243,10 @@ func (c *agentvCase) content(n *doc.Node, dir, key string) string {
 	case doc.List:
 		var parts []string
 		for _, item := range n.Items() {
+			if item.Kind() == doc.Map {
+				only(item, key, c.refuse, "type", "value", "text", "path")
+				either(item, key, c.refuse, "value", "text", "path")
+			}
 			value := first(item, "value", "text", "path")
 			switch kind := item.Get("type").Text(); {
 			case item.Kind() == doc.String:
@@ -263,29 +305,35 @@ func (c *agentvCase) outcome() string {
 
 // assertions returns the evaluators of the case: its own, and those of all unless it says otherwise.
 func (c *agentvCase) assertions() []evaluation {
-	list := first(c.Node, "assert", "assertions").Items()
-	list = append(list, c.Get("execution").Get("evaluators").Items()...)
+	execution := c.Get("execution")
+	all := list(first(c.Node, "assert", "assertions"), "assert", c.refuse)
+	all = append(all, list(execution.Get("evaluators"), "execution.evaluators", c.refuse)...)
 	for _, turn := range c.Get("turns").Items() {
 		for _, a := range first(turn, "assert", "assertions").Items() {
 			if a.Kind() != doc.String { // those are asked for with their turn
-				list = append(list, a)
+				all = append(all, a)
 			}
 		}
 	}
-	execution := c.Get("execution")
-	for _, e := range execution.Entries() {
-		if e.Key != "evaluators" && e.Key != "skip_defaults" && e.Key != "target" && e.Key != "targets" {
-			c.cannot(e.Position, "execution."+e.Key, "this key is not known")
+	only(execution, "execution", c.refuse, "evaluators", "skip_defaults", "target", "targets")
+	for _, key := range []string{"target", "targets"} {
+		if n := execution.Get(key); n != nil {
+			c.note(n.Position(), "execution."+key, notModels)
 		}
 	}
 	if execution.Get("skip_defaults").Text() != "true" {
-		list = append(list, first(c.root, "assert", "assertions").Items()...)
-		list = append(list, first(c.defaults, "assert", "assertions").Items()...)
+		all = append(all, list(first(c.root, "assert", "assertions"), "assert", c.refuse)...)
+		all = append(all, list(first(c.defaults, "assert", "assertions"), "default_test.assert", c.refuse)...)
 		if !c.old || execution.Get("evaluators") == nil { // which replaced those of the file
-			list = append(list, c.root.Get("execution").Get("evaluators").Items()...)
+			own := c.root.Get("execution").Get("evaluators")
+			all = append(all, list(own, "execution.evaluators", c.refuse)...)
 		}
 	}
-	all := c.evaluations(list)
+	return c.judged(c.evaluations(all))
+}
+
+// judged adds the evaluators of what a model decides.
+func (c *agentvCase) judged(all []evaluation) []evaluation {
 	if rubrics := first(c.Node, "rubrics"); rubrics != nil {
 		to := evaluation{at: rubrics.Position(), from: "rubrics", name: "rubrics", kind: "llm_judge"}
 		c.graders["rubrics"]++

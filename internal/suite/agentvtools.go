@@ -67,11 +67,13 @@ func (a *agentvClaim) toolCall(n *doc.Node) (doc.Pairs, error) {
 	name := n
 	if n.Kind() == doc.Map {
 		name = first(n, "tool", "name")
-		for _, e := range n.Entries() {
-			if !slices.Contains([]string{"tool", "name", "args", "input", "mode", "max_duration_ms"}, e.Key) {
-				return nil, fmt.Errorf("value.%s: this key is not known", e.Key)
-			}
+		known := []string{"tool", "name", "args", "input", "max_duration_ms"}
+		if a.kind == "trajectory:tool-args-match" {
+			known = append(known, "mode")
 		}
+		only(n, a.to.from+".value", a.refuse, known...)
+		either(n, a.to.from+".value", a.refuse, "tool", "name")
+		either(n, a.to.from+".value", a.refuse, "args", "input")
 	}
 	if name.Kind() != doc.String || name.Text() == "" {
 		return nil, errors.New("value: a call has the name of a tool")
@@ -124,6 +126,7 @@ func (a *agentvClaim) toolUsed() error {
 		}
 		return nil
 	}
+	only(n, a.to.from+".value", a.refuse, "name", "min", "max")
 	name := a.tool(n.Get("name"))
 	if name == "" {
 		return errors.New("value.name: is required")
@@ -170,6 +173,8 @@ func (a *agentvClaim) toolSequence() error {
 	case !slices.Contains([]string{"in_order", "exact", "any_order"}, mode):
 		return fmt.Errorf("value.mode: %q is not known", mode)
 	}
+	only(n, a.to.from+".value", a.refuse, "mode", "steps", "expected")
+	either(n, a.to.from+".value", a.refuse, "steps", "expected")
 	list, err := a.calls(first(n, "steps", "expected"))
 	if err != nil {
 		return err
@@ -256,10 +261,13 @@ func (a *agentvClaim) fields() error {
 	if want == nil {
 		return errors.New("expected_output: there is none to compare with")
 	}
-	all := a.Node.Get("aggregation").Text() == "all_or_nothing"
-	var list []doc.Pairs
-	for _, f := range a.Node.Get("fields").Items() {
-		p, err := field(f, want, all)
+	aggregation := a.Node.Get("aggregation").Text()
+	if !slices.Contains([]string{"", "weighted_average", "all_or_nothing"}, aggregation) {
+		return fmt.Errorf("aggregation: %q is not known", aggregation)
+	}
+	var fields []doc.Pairs
+	for _, f := range list(a.Node.Get("fields"), a.to.from+".fields", a.refuse) {
+		p, err := a.field(f, want, aggregation == "all_or_nothing")
 		if err != nil {
 			return fmt.Errorf("fields: %w", err)
 		}
@@ -268,16 +276,24 @@ func (a *agentvClaim) fields() error {
 				f.Get("path").Text())
 			continue
 		}
-		list = append(list, p)
+		fields = append(fields, p)
 	}
-	if len(list) == 0 {
+	if len(fields) == 0 {
 		return errors.New("fields: it compares nothing")
 	}
-	a.to.kind, a.to.keys = "field_accuracy", doc.Pairs{{Key: "fields", Value: list}}
+	a.to.kind, a.to.keys = "field_accuracy", doc.Pairs{{Key: "fields", Value: fields}}
 	return nil
 }
 
-func field(f *doc.Node, all any, required bool) (doc.Pairs, error) {
+func (a *agentvClaim) field(f *doc.Node, all any, required bool) (doc.Pairs, error) {
+	known := []string{"path", "match", "weight", "required"}
+	switch f.Get("match").Text() {
+	case "numeric_tolerance":
+		known = append(known, "tolerance", "relative")
+	case "date":
+		known = append(known, "formats")
+	}
+	only(f, a.to.from+".fields", a.refuse, known...)
 	path := f.Get("path").Text()
 	value, err := lookUp("v"+bracketed(path), map[string]any{"v": all})
 	if err != nil {
@@ -307,8 +323,10 @@ func field(f *doc.Node, all any, required bool) (doc.Pairs, error) {
 	default:
 		return nil, fmt.Errorf("%s: the match %q is not known", path, match)
 	}
-	if w, err := strconv.ParseFloat(f.Get("weight").Text(), 64); err == nil && w > 0 && w != 1 {
-		p = append(p, doc.Pair{Key: "weight", Value: w})
+	if n := f.Get("weight"); n != nil {
+		if w := number(n, a.to.from+".fields.weight", 0, a.refuse); w != 1 {
+			p = append(p, doc.Pair{Key: "weight", Value: w})
+		}
 	}
 	if required || f.Get("required").Text() == "true" {
 		p = append(p, doc.Pair{Key: "required", Value: true})

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
@@ -44,6 +43,7 @@ type promptfoo struct {
 	prompts   []prompt
 	defaults  testCase
 	ids       map[string]bool
+	run       doc.Pairs   // how often and how long
 	written   []doc.Pairs // cases
 }
 
@@ -95,7 +95,8 @@ func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
 	if own := strings.Trim(strings.TrimPrefix(base, "promptfooconfig"), ".-"); own != "" {
 		r.Name = ident(own)
 	}
-	keys(r.root, promptfooKeys, func(at doc.Position, key, what string) { r.cannot(at, "", key, "%s", what) })
+	keys(r.root, promptfooKeys, r.refuse)
+	r.readOptions()
 	r.templates = r.root.Get("assertionTemplates")
 	r.readPrompts(r.root.Get("prompts"))
 	if n := r.root.Get("defaultTest"); n != nil {
@@ -123,6 +124,9 @@ func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
 	return r.Suite, nil
 }
 
+// refuse is [reader.cannot] of the configuration.
+func (r *promptfoo) refuse(at doc.Position, key, what string) { r.cannot(at, "", key, "%s", what) }
+
 // readAll reads the tests and the scenarios.
 func (r *promptfoo) readAll() error {
 	scenarios := r.root.Get("scenarios")
@@ -138,6 +142,7 @@ func (r *promptfoo) readAll() error {
 		}
 	}
 	for _, s := range r.listed(scenarios, "scenarios") {
+		only(s, "scenarios", r.refuse, "config", "tests", "description")
 		var config []testCase
 		for _, item := range r.listed(s.Get("config"), "config") {
 			config = append(config, r.readTest(item, r.dir))
@@ -195,6 +200,10 @@ func (r *promptfoo) readPrompts(n *doc.Node) {
 		r.readPrompt(n, n.Text(), "")
 	case doc.List:
 		for _, item := range n.Items() {
+			if item.Kind() != doc.String {
+				only(item, "prompts", r.refuse, "raw", "id", "path", "label")
+				either(item, "prompts", r.refuse, "raw", "path")
+			}
 			switch {
 			case item.Kind() == doc.String:
 				r.readPrompt(item, item.Text(), "")
@@ -288,7 +297,9 @@ func message(text string) (question, bad string) {
 		}
 		return text, ""
 	}
+	other := func(_ doc.Position, key, what string) { bad = fmt.Sprintf("a message: %s %s", key, what) }
 	for i, m := range d.Root.Items() {
+		only(m, "", other, "role", "content")
 		role, content := m.Get("role").Text(), m.Get("content")
 		switch {
 		case role == "system" || role == "developer":
@@ -304,6 +315,7 @@ func message(text string) (question, bad string) {
 			question = content.Text()
 		default:
 			for _, part := range content.Items() {
+				only(part, "content", other, "type", "text")
 				if part.Get("type").Text() != "text" {
 					return "", "a message with more than text"
 				}
@@ -311,7 +323,7 @@ func message(text string) (question, bad string) {
 			}
 		}
 	}
-	return question, ""
+	return question, bad
 }
 
 // add adds the cases that a test becomes: one for each prompt and each choice among values that are lists.
@@ -459,12 +471,22 @@ func (r *promptfoo) evalFile(file string) doc.Pairs {
 	p = append(p, doc.Pair{Key: "variants", Value: doc.Pairs{
 		{Key: "agent", Value: doc.Pairs{{Key: "agent", Value: r.who()}}},
 	}})
+	return append(append(p, r.run...), doc.Pair{Key: "evalcases", Value: r.written})
+}
+
+// readOptions reads how tests are run.
+func (r *promptfoo) readOptions() {
 	options := r.root.Get("evaluateOptions")
-	if n, err := strconv.Atoi(options.Get("repeat").Text()); err == nil && n > 1 {
-		p = append(p, doc.Pair{Key: "trials", Value: doc.Pairs{{Key: "count", Value: n}}})
+	only(options, "evaluateOptions", r.refuse, "repeat", "timeoutMs", "maxConcurrency", "delay", "cache",
+		"showProgressBar", "generateSuggestions", "interactiveProviders", "eventSource")
+	only(r.root.Get("commandLineOptions"), "commandLineOptions", r.refuse, "maxConcurrency", "delay", "cache",
+		"verbose", "table", "tableCellMaxLength", "write", "watch", "share", "noShare", "progressBar", "envPath",
+		"envFile", "output", "grader", "generateSuggestions", "description")
+	if n := int(number(options.Get("repeat"), "evaluateOptions.repeat", 1, r.refuse)); n > 1 {
+		r.run = append(r.run, doc.Pair{Key: "trials", Value: doc.Pairs{{Key: "count", Value: n}}})
 	}
-	if n, err := strconv.Atoi(options.Get("timeoutMs").Text()); err == nil && n > 0 {
-		p = append(p, doc.Pair{Key: "limits", Value: doc.Pairs{{Key: "timeout", Value: fmt.Sprintf("%dms", n)}}})
+	if n := int(number(options.Get("timeoutMs"), "evaluateOptions.timeoutMs", 0, r.refuse)); n > 0 {
+		limits := doc.Pairs{{Key: "timeout", Value: fmt.Sprintf("%dms", n)}}
+		r.run = append(r.run, doc.Pair{Key: "limits", Value: limits})
 	}
-	return append(p, doc.Pair{Key: "evalcases", Value: r.written})
 }

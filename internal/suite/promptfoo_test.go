@@ -29,7 +29,7 @@ func format(t testing.TB, name string) suite.Format {
 }
 
 func TestPromptfoo(t *testing.T) {
-	for _, name := range []string{"promptfoo", "promptfoo-problems"} {
+	for _, name := range []string{"promptfoo", "promptfoo-problems", "promptfoo-keys"} {
 		t.Run(name, func(t *testing.T) {
 			archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
 			require.NoError(t, err)
@@ -145,7 +145,7 @@ tests:
 
 // FuzzPromptfoo checks that what a configuration says is either a problem or in an eval file that can be read.
 func FuzzPromptfoo(f *testing.F) {
-	for _, name := range []string{"promptfoo", "promptfoo-problems"} {
+	for _, name := range []string{"promptfoo", "promptfoo-problems", "promptfoo-keys"} {
 		archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
 		require.NoError(f, err)
 		f.Add(string(archive.Files[0].Data), "a,__expected\nb,contains: c\n")

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -352,11 +351,14 @@ func toolAssert(a *claim) error {
 			}
 		}
 		names = []string{written(v["name"])}
-		if n, ok := v["min"].(json.Number); ok {
-			least, _ = strconv.Atoi(n.String())
-		}
-		if n, ok := v["max"].(json.Number); ok {
-			most, _ = strconv.Atoi(n.String())
+		for key, to := range map[string]*int{"min": &least, "max": &most} {
+			if v[key] == nil {
+				continue
+			}
+			var err error
+			if *to, err = strconv.Atoi(written(v[key])); err != nil || *to < 0 {
+				return fmt.Errorf("value.%s: must be a number of calls", key)
+			}
 		}
 	}
 	if len(names) == 0 || names[0] == "" {

@@ -131,6 +131,8 @@ func (r *promptfoo) readTests(n *doc.Node, dir string) (all []testCase) {
 			return nil
 		}
 		return []testCase{r.readTest(n, dir)}
+	default:
+		list(n, "tests", r.refuse)
 	}
 	return all
 }
@@ -224,17 +226,25 @@ func (r *promptfoo) readTest(n *doc.Node, dir string) (t testCase) {
 	}
 	keys(n, testKeys, t.cannot)
 	t.description = n.Get("description").Text()
-	for _, item := range n.Get("prompts").Items() {
+	for _, item := range list(n.Get("prompts"), "prompts", t.cannot) {
 		t.prompts = append(t.prompts, item.Text())
 	}
+	for _, key := range []string{"provider", "providers"} {
+		if at := n.Get(key); !empty(at) {
+			r.note(at.Position(), key, "left out: the agents are of the kind %s", r.Agent)
+		}
+	}
 	if at := n.Get("threshold"); !empty(at) {
-		t.threshold, _ = strconv.ParseFloat(at.Text(), 64)
-		if t.threshold < 0 || t.threshold > 1 {
+		var err error
+		if t.threshold, err = strconv.ParseFloat(at.Text(), 64); err != nil || !(t.threshold >= 0 && t.threshold <= 1) {
 			t.cannot(at.Position(), "threshold", "must be from 0 to 1")
 		}
 	}
 	options := n.Get("options")
-	keys(options, testOptionKeys, t.cannot)
+	mapping(options, "options", t.cannot)
+	if options.Kind() == doc.Map {
+		keys(options, testOptionKeys, t.cannot)
+	}
 	t.prefix, t.suffix = options.Get("prefix").Text(), options.Get("suffix").Text()
 	t.fixed = !empty(options.Get("disableVarExpansion"))
 	t.own = !empty(options.Get("disableDefaultAsserts"))
@@ -245,9 +255,8 @@ func (r *promptfoo) readTest(n *doc.Node, dir string) (t testCase) {
 			t.cannot(vars.Position(), "vars", err.Error())
 		}
 		vars = root
-	} else if vars.Kind() == doc.String || vars.Kind() == doc.List {
-		t.cannot(vars.Position(), "vars", "must be a mapping from names to values")
 	}
+	mapping(vars, "vars", t.cannot)
 	for _, e := range vars.Entries() {
 		value, err := r.value(e.Value.Value(), r.dir)
 		if err != nil {
@@ -332,6 +341,15 @@ func (r *promptfoo) readAssert(n *doc.Node, dir string, depth int) (a assertion)
 	}
 	a.value, a.config = n.Get("value").Value(), n.Get("config").Value()
 	kind := strings.TrimPrefix(a.kind, "not-")
+	if at := n.Get("config"); !empty(at) && kind != "javascript" && kind != "python" {
+		cannot(at.Position(), "config", "only scripts are given one")
+	}
+	if at := n.Get("provider"); !empty(at) {
+		r.note(at.Position(), a.kind+".provider", "the judge is the model of --judge-model")
+	}
+	if at := n.Get("threshold"); !empty(at) && strings.HasSuffix(kind, "g-eval") {
+		r.note(at.Position(), a.kind+".threshold", "every criterion has to hold")
+	}
 	if text, ok := a.value.(string); ok && !(kind == "javascript" || kind == "python") {
 		value, err := r.value(text, dir)
 		if err != nil {
@@ -349,7 +367,7 @@ func (r *promptfoo) readAssert(n *doc.Node, dir string, depth int) (a assertion)
 		cannot(a.at, "assert", "sets of assertions are too deeply nested")
 		return a
 	}
-	for _, item := range n.Get("assert").Items() {
+	for _, item := range list(n.Get("assert"), "assert", cannot) {
 		a.members = append(a.members, r.readAssert(item, dir, depth+1))
 	}
 	return a
@@ -406,7 +424,10 @@ func (r *promptfoo) readRow(at doc.Position, head, row []string) testCase {
 		case key == "__description":
 			t.description = cell
 		case key == "__threshold":
-			t.threshold, _ = strconv.ParseFloat(strings.TrimSpace(cell), 64)
+			var err error
+			if t.threshold, err = strconv.ParseFloat(strings.TrimSpace(cell), 64); err != nil && cell != "" {
+				t.cannot(at, key, "must be a number")
+			}
 		case key == "__metric", strings.HasPrefix(key, "__metadata:"), key == "__provider", key == "__providers":
 		case strings.HasPrefix(key, "__") && cell == "":
 		case strings.HasPrefix(key, "__"):

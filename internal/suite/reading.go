@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -156,6 +158,7 @@ func (r *reader) note(at doc.Position, key, what string, args ...any) {
 // keys calls cannot for the keys of a mapping that known does not have, or gives a reason for. An empty reason means
 // that the key is read, or changes no verdict.
 func keys(n *doc.Node, known map[string]string, cannot func(at doc.Position, key, what string)) {
+	mapping(n, "", cannot)
 	for _, e := range n.Entries() {
 		reason, ok := known[e.Key]
 		switch {
@@ -168,6 +171,60 @@ func keys(n *doc.Node, known map[string]string, cannot func(at doc.Position, key
 			cannot(e.Position, e.Key, "this key is not known"+doc.DidYouMean(e.Key, names))
 		case reason != "" && !empty(e.Value):
 			cannot(e.Position, e.Key, reason)
+		}
+	}
+}
+
+// mapping refuses a value that is there and is no mapping: what it says would be lost.
+func mapping(n *doc.Node, key string, cannot func(at doc.Position, key, what string)) {
+	if kind := n.Kind(); kind != doc.Map && !empty(n) {
+		cannot(n.Position(), key, fmt.Sprintf("must be a mapping, not %s", kind))
+	}
+}
+
+// only refuses what is no mapping, and the keys of one that are not among the names.
+func only(n *doc.Node, within string, cannot func(at doc.Position, key, what string), names ...string) {
+	known := make(map[string]string)
+	for _, name := range names {
+		known[name] = ""
+	}
+	keys(n, known, func(at doc.Position, key, what string) {
+		cannot(at, strings.Trim(within+"."+key, "."), what)
+	})
+}
+
+// list returns the elements of a list, and refuses a value that is there and is none.
+func list(n *doc.Node, key string, cannot func(at doc.Position, key, what string)) []*doc.Node {
+	if kind := n.Kind(); kind != doc.List && !empty(n) {
+		cannot(n.Position(), key, fmt.Sprintf("must be a list, not %s", kind))
+	}
+	return n.Items()
+}
+
+// number returns a number, or 0 if there is none. It refuses what is none, and what is below the least.
+func number(n *doc.Node, key string, least float64, cannot func(at doc.Position, key, what string)) float64 {
+	if n == nil || n.Kind() == doc.Null {
+		return 0
+	}
+	f, err := strconv.ParseFloat(n.Text(), 64)
+	if err != nil || !(f >= least) || math.IsInf(f, 0) {
+		cannot(n.Position(), key, fmt.Sprintf("must be a number, at least %v", least))
+		return 0
+	}
+	return f
+}
+
+// either refuses all but the first of keys that say the same by other names.
+func either(n *doc.Node, within string, cannot func(at doc.Position, key, what string), names ...string) {
+	said := ""
+	for _, name := range names {
+		v := n.Get(name)
+		switch {
+		case v == nil || v.Kind() == doc.Null:
+		case said == "":
+			said = name
+		default:
+			cannot(v.Position(), strings.Trim(within+"."+name, "."), fmt.Sprintf("%s says it already", said))
 		}
 	}
 }
