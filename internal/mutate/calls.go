@@ -25,7 +25,8 @@ var callOperators = []Operator{
 		return "`tool_trajectory` with `mode: in_order`, or `before: [...]`"
 	}},
 	{ID: "fail-call", Doc: "has one call fail", Looks: Calls, derive: failCalls, advice: func(m Mutant) string {
-		return "`files` or `text` with what the call brings about, or a `command` that needs it"
+		return fmt.Sprintf("`tool_trajectory` with `{tool: %s, outcome: ok}` under `expected`, or what it brings about",
+			m.Tool)
 	}},
 	{ID: "near-miss", Doc: "gives one argument almost right", Looks: Calls, derive: nearMisses, advice: func(
 		m Mutant,

@@ -42,3 +42,37 @@ func TestArgsMatch(t *testing.T) {
 		assert.ErrorContains(t, err, want, keys)
 	}
 }
+
+func TestOutcome(t *testing.T) {
+	one := 1
+	run := &trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.ToolStart{ID: "1", Name: "Read"}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}},
+		{Turn: 1, Body: trajectory.ToolStart{ID: "2", Name: "Edit"}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Failed}},
+		{Turn: 1, Body: trajectory.ToolStart{ID: "3", Name: "Bash"}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "3", Status: trajectory.Completed, ExitCode: &one}},
+		{Turn: 1, Body: trajectory.ToolStart{ID: "4", Name: "Grep"}},
+	}}
+	for keys, want := range map[string]result.Outcome{
+		"expected: [{tool: Read, outcome: ok}]":                     result.Pass,
+		"expected: [{tool: Read, outcome: error}]":                  result.Fail,
+		"expected: [{tool: Edit, outcome: ok}]":                     result.Fail,
+		"expected: [{tool: Edit}]":                                  result.Pass,
+		"expected: [{tool: Bash, outcome: ok}]":                     result.Fail,
+		"expected: [{tool: Bash, outcome: error}]":                  result.Pass,
+		"expected: [{tool: Grep, outcome: pending}]":                result.Pass,
+		"expected: [{any: [{tool: Edit}, {tool: X}], outcome: ok}]": result.Fail,
+		"never: [{tool: '*', outcome: error}]":                      result.Fail,
+		"never: [{tool: Read, outcome: error}]":                     result.Pass,
+	} {
+		assert.Equal(t, want, evaluate(t, keys, run).Outcome, keys)
+	}
+	for keys, want := range map[string]string{
+		"expected: [{tool: Read, outcome: failed}]":              "outcome: must be one of ok, error, pending",
+		"compat: agentevals\nexpected: [{tool: a, outcome: ok}]": "outcome: has no effect with `compat: agentevals`",
+	} {
+		_, err := parse(keys)
+		assert.ErrorContains(t, err, want, keys)
+	}
+}

@@ -59,6 +59,11 @@ func (d *decoder) call(s *step, item *doc.Node, overrides map[string]override) t
 	if s.By != "" {
 		c = c.By(trajectory.Actor(s.By))
 	}
+	if s.Outcome != "" {
+		c = c.Where("outcome "+s.Outcome, func(call trajectory.ToolCall) bool {
+			return string(call.Outcome()) == s.Outcome
+		})
+	}
 	if s.MaxDuration > 0 {
 		c = c.MaxDuration(time.Duration(s.MaxDuration) * time.Millisecond)
 	}

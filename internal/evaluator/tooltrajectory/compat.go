@@ -91,8 +91,8 @@ func (d *decoder) agentEvals() agentEvals {
 	items := n.Get("expected").Items()
 	for i, s := range k.Expected {
 		call := chat.ToolCall{Type: "function", Function: chat.Function{Name: s.Tool, Arguments: "{}"}}
-		expect.Meaningless(items[i], "with `compat: agentevals`", "kind", "does", "any", "by", "max_duration_ms",
-			"args_match")
+		expect.Meaningless(items[i], "with `compat: agentevals`", "kind", "does", "any", "by", "outcome",
+			"max_duration_ms", "args_match")
 		if s.Tool == "" {
 			items[i].Errorf("", "needs `tool`")
 		}

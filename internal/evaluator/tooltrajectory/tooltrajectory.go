@@ -82,6 +82,8 @@ type step struct {
 	Any  []alternative `yaml:"any" min:"1" doc:"Instead, alternatives, one of which the call is."`
 	By   string        `yaml:"by" enum:"main,subagent" doc:"Who makes the call."`
 
+	Outcome string `yaml:"outcome" enum:"ok,error,pending" doc:"How the call ends."`
+
 	Args        *doc.Node `yaml:"args" doc:"A value or a matcher for each argument; or a mode."`
 	ArgsMatch   string    `yaml:"args_match" min:"1" doc:"Go regular expression found in the arguments as JSON."`
 	Together    bool      `yaml:"together" doc:"In mode strict: the call is made together with the one before."`

@@ -1,0 +1,6 @@
+def total(a, b):
+    return a - b
+
+
+def dear(price):
+    return price < 100
