@@ -63,16 +63,16 @@ func TestSeeded(t *testing.T) {
 				playbook = strings.Replace(playbook, was, is, 1)
 				edits = append(edits, string(m[0]))
 			}
-			survivors := ""
+			var survivors strings.Builder
 			for _, u := range seeded(t, playbook).Units {
 				for _, f := range u.Findings {
 					if f.Status != mutate.Killed {
-						survivors += string(f.Status) + " " + f.Operator + " " + u.Case + ": " + f.Where + "\n"
+						survivors.WriteString(string(f.Status) + " " + f.Operator + " " + u.Case + ": " + f.Where + "\n")
 					}
 				}
 			}
-			assert.NotEmpty(t, survivors, "the hole is not found")
-			table.Files[i].Data = []byte(strings.Join(edits, "\n") + survivors)
+			assert.NotEmpty(t, survivors.String(), "the hole is not found")
+			table.Files[i].Data = []byte(strings.Join(edits, "\n") + survivors.String())
 		})
 	}
 	all := string(txtar.Format(table))
