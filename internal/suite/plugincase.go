@@ -31,6 +31,7 @@ type pluginCase struct {
 	plugins       []string // below the plugin's directory, each with a manifest
 	skills        []string // the same, each with a SKILL.md
 	servers       []server // of the plugins, for agents that are not told of plugins
+	command       bool     // the prompt is that of a command of the plugins, for the same agents
 	adds          []string // directories and files that the workspace gets, below the plugin
 	scaffold      string
 	left          bool // out, for want of a tag; it has its place in the playbooks' names
@@ -72,7 +73,7 @@ type settingKeys struct {
 // Ignorable returns the settings of sessions that need not be honoured if the user says so. No verdict depends on them
 // but through what the agent does.
 func Ignorable() []string {
-	return []string{"allowed_tools", "append_system_prompt", "disallowed_tools", "max_turns", "model"}
+	return []string{"allowed_tools", "append_system_prompt", "commands", "disallowed_tools", "max_turns", "model"}
 }
 
 var (
@@ -129,15 +130,18 @@ func (c *pluginCase) check(r *pluginReader, mocked bool) {
 	c.findPlugins(r)
 }
 
+// ignored reports whether a setting need not be honoured.
+func (c *pluginCase) ignored(r *pluginReader, key string) bool {
+	if !slices.Contains(r.Ignore, key) {
+		return false
+	}
+	r.Notes = append(r.Notes, Problem{At: c.where(key), Case: c.Name, Key: key, What: "left out, as --ignore says"})
+	return true
+}
+
 // checkSettings finds settings that agents of the kind do not have.
 func (c *pluginCase) checkSettings(r *pluginReader) {
-	ignored := func(key string) bool {
-		if !slices.Contains(r.Ignore, key) {
-			return false
-		}
-		r.Notes = append(r.Notes, Problem{At: c.where(key), Case: c.Name, Key: key, What: "left out, as --ignore says"})
-		return true
-	}
+	ignored := func(key string) bool { return c.ignored(r, key) }
 	e := &c.execution.Settings
 	// The limit of 10 turns that nobody wrote is Claude Code's own.
 	if r.Agent != "claude-cli" && c.at["max_turns"] != nil && !ignored("max_turns") {
@@ -253,33 +257,10 @@ func (c *pluginCase) findPlugins(r *pluginReader) {
 			dir = path.Dir(dir)
 		}
 	}
-	if r.claude() {
-		return
+	if !r.claude() {
+		c.takeApart(r)
 	}
-	for _, dir := range c.plugins {
-		entries, err := r.list(dir)
-		if err != nil {
-			c.cannot("plugins", "%v", err)
-		}
-		for _, e := range entries {
-			switch e.Name() {
-			case "commands", "agents", "bin", "hooks", "monitors", "output-styles", "settings.json", "themes",
-				"workflows", ".lsp.json":
-				c.cannot("plugins", "agents of the kind %s get the skills and MCP servers of a plugin, not its %s",
-					r.Agent, e.Name())
-			}
-		}
-		for _, name := range r.skillsOf(dir) {
-			c.skills = append(c.skills, path.Join(dir, "skills", name))
-		}
-		r.readParts(c, dir)
-	}
-	c.plugins = nil
-	c.checkServed()
 }
-
-// arms reports whether there are two: with something, and without it.
-func (c *pluginCase) arms() bool { return len(c.plugins)+len(c.skills)+len(c.servers) > 0 }
 
 // agentPairs are the keys of an agent.
 func agentPairs(a playbook.Agent) doc.Pairs {
@@ -305,7 +286,7 @@ func (c *pluginCase) setting() string {
 	e := c.execution.Settings
 	return fmt.Sprintf("%+v", []any{
 		c.top.Runs, e.MaxTurns, e.TimeoutSeconds, e.Model, e.AllowedTools, e.DisallowedTools, e.AppendSystemPrompt,
-		slices.Sorted(maps.Keys(e.Env)), e.Env, c.plugins, c.skills, c.servers, c.scaffold != "",
+		slices.Sorted(maps.Keys(e.Env)), e.Env, c.plugins, c.skills, c.servers, c.command, c.scaffold != "",
 	})
 }
 
@@ -390,20 +371,23 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 		}
 		with = append(with, doc.Pair{Key: "env", Value: doc.Pairs{{Key: "set", Value: set}}})
 	}
-	variants, arms := doc.Pairs{{Key: "with", Value: with}}, []string{"with"}
-	if c.arms() {
-		without := append(with, doc.Pair{Key: "reference", Value: true})
-		with = doc.Pairs{{Key: "base", Value: "without"}}
-		if len(c.plugins) > 0 {
-			with = append(with, doc.Pair{Key: "plugins", Value: r.outs(c.plugins)})
+	var given doc.Pairs
+	if len(c.plugins) > 0 {
+		given = append(given, doc.Pair{Key: "plugins", Value: r.outs(c.plugins)})
+	}
+	if len(c.skills) > 0 {
+		given = append(given, doc.Pair{Key: "skills", Value: r.outs(c.skills)})
+	}
+	if len(c.servers) > 0 {
+		given = append(given, doc.Pair{Key: "mcp", Value: serverPairs(c.servers)})
+	}
+	// Without its plugin a command cannot be called.
+	variants, arms := doc.Pairs{{Key: "with", Value: append(slices.Clip(with), given...)}}, []string{"with"}
+	if c.arms() && !c.command {
+		variants = doc.Pairs{
+			{Key: "with", Value: append(doc.Pairs{{Key: "base", Value: "without"}}, given...)},
+			{Key: "without", Value: append(with, doc.Pair{Key: "reference", Value: true})},
 		}
-		if len(c.skills) > 0 {
-			with = append(with, doc.Pair{Key: "skills", Value: r.outs(c.skills)})
-		}
-		if len(c.servers) > 0 {
-			with = append(with, doc.Pair{Key: "mcp", Value: serverPairs(c.servers)})
-		}
-		variants = doc.Pairs{{Key: "with", Value: with}, {Key: "without", Value: without}}
 		arms = append(arms, "without")
 	}
 	steps := []doc.Pairs{{{Key: "uses", Value: "builtin:sdd-eval/workspace.prepare"}}}

@@ -238,18 +238,14 @@ func (r *pluginReader) load(c *pluginCase, file string, head bool) (d *doc.Docum
 		c.problem(r.place(file), "", err.Error())
 		return nil, ""
 	}
-	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\uFEFF"), "\r\n", "\n")
+	text := plainLines(data)
 	if head {
-		rest, ok := strings.CutPrefix(text, "---\n")
-		if !ok {
-			return nil, strings.TrimSpace(text)
-		}
-		front, after, closed := strings.Cut("\n"+rest, "\n---")
-		if line, more, _ := strings.Cut(after, "\n"); !closed || strings.TrimSpace(line) != "" {
-			c.problem(r.place(file), "", "the line --- at the head has no other that ends the head")
+		if text, body, err = cutHead(data); err != nil {
+			c.problem(r.place(file), "", err.Error())
 			return nil, ""
-		} else {
-			text, body = front+"\n", strings.TrimSpace(more)
+		}
+		if text == "" {
+			return nil, body
 		}
 		if strings.TrimSpace(text) == "" {
 			text = "\n{}"
@@ -259,6 +255,27 @@ func (r *pluginReader) load(c *pluginCase, file string, head bool) (d *doc.Docum
 	doc.Handle(d, (*target).decode)
 	doc.Handle(d, (*toolPattern).decode)
 	return d, body
+}
+
+// plainLines returns a text with lines that end with a line feed alone.
+func plainLines(data []byte) string {
+	return strings.ReplaceAll(strings.TrimPrefix(string(data), "\uFEFF"), "\r\n", "\n")
+}
+
+// cutHead returns what stands between two lines of --- at the head of a file, after an empty line so that it has its
+// line numbers, and the rest without the white space around it. The head is empty if there is none.
+func cutHead(data []byte) (head, body string, err error) {
+	text := plainLines(data)
+	rest, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return "", strings.TrimSpace(text), nil
+	}
+	front, after, closed := strings.Cut("\n"+rest, "\n---")
+	line, more, _ := strings.Cut(after, "\n")
+	if !closed || strings.TrimSpace(line) != "" {
+		return "", "", errors.New("the line --- at the head has no other that ends the head")
+	}
+	return front + "\n", strings.TrimSpace(more), nil
 }
 
 // take makes the problems of a document those of the case.

@@ -44,6 +44,40 @@ var unknownParts = []string{
 	"workflows",
 }
 
+// takeApart makes the plugins what agents are given that are not told of plugins, and the prompt what it stands for.
+func (c *pluginCase) takeApart(r *pluginReader) {
+	for _, dir := range c.plugins {
+		entries, err := r.list(dir)
+		if err != nil {
+			c.cannot("plugins", "%v", err)
+		}
+		for _, e := range entries {
+			switch e.Name() {
+			case "agents", "bin", "hooks", "monitors", "output-styles", "settings.json", "themes",
+				"workflows", ".lsp.json":
+				c.cannot("plugins", "agents of the kind %s get the skills, commands and MCP servers of a plugin, not "+
+					"its %s", r.Agent, e.Name())
+			}
+		}
+		for _, name := range r.skillsOf(dir) {
+			c.skills = append(c.skills, path.Join(dir, "skills", name))
+		}
+		r.readParts(c, dir)
+	}
+	has := func(dir string) bool { return r.exists(path.Join(dir, commandsDir)) }
+	if call := commandCall.FindStringSubmatch(c.execution.Prompt); call != nil && !c.command {
+		c.cannot("prompt", "/%s is no command of a plugin", call[1])
+	} else if !c.command && slices.ContainsFunc(c.plugins, has) && !c.ignored(r, "commands") {
+		c.cannot("commands", "a model of Claude Code may call the commands of the plugin by itself, other agents get "+
+			"those that prompts begin with: accept it with --ignore commands")
+	}
+	c.plugins = nil
+	c.checkServed()
+}
+
+// arms reports whether there are two: with something, and without it.
+func (c *pluginCase) arms() bool { return len(c.plugins)+len(c.skills)+len(c.servers) > 0 || c.command }
+
 // readParts reads what the manifest of a plugin in dir says that agents of other kinds than Claude Code get, and the
 // plugin's MCP servers.
 func (r *pluginReader) readParts(c *pluginCase, dir string) {
@@ -53,7 +87,7 @@ func (r *pluginReader) readParts(c *pluginCase, dir string) {
 	}
 	for _, key := range unknownParts {
 		if n := d.Root.Get(key); n != nil {
-			n.Errorf("", "agents of the kind %s get the skills and MCP servers of a plugin, not its %s",
+			n.Errorf("", "agents of the kind %s get the skills, commands and MCP servers of a plugin, not its %s",
 				r.Agent, key)
 		}
 	}
@@ -65,7 +99,9 @@ func (r *pluginReader) readParts(c *pluginCase, dir string) {
 			}
 		}
 	}
-	prefix := "plugin_" + notTool.ReplaceAllString(cmp.Or(d.Root.Get("name").Text(), path.Base(r.path(dir))), "_") + "_"
+	name := cmp.Or(d.Root.Get("name").Text(), path.Base(r.path(dir)))
+	c.command = c.command || r.callCommand(c, dir, name)
+	prefix := "plugin_" + notTool.ReplaceAllString(name, "_") + "_"
 	if file := path.Join(dir, serversFile); r.exists(file) {
 		r.readServers(c, dir, prefix, r.loadJSON(c, file))
 	}

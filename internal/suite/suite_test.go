@@ -75,6 +75,7 @@ func TestPluginEvals(t *testing.T) {
 		{"acp", "graders", func(o *suite.Options) { o.Agent = "claude-code-acp" }},
 		{"other-agent", "graders", func(o *suite.Options) { o.Agent = "codex-acp" }},
 		{"parts", "parts", func(o *suite.Options) { o.Agent = "codex-acp" }},
+		{"commands", "commands", func(o *suite.Options) { o.Agent = "codex-acp" }},
 		{"tag", "graders", func(o *suite.Options) { o.Tags, o.JudgeModel, o.Trials = []string{"old", "x"}, "", 5 }},
 		{"ignoring", "graders", func(o *suite.Options) { o.Agent, o.Ignore = "codex-acp", suite.Ignorable() }},
 	} {
@@ -209,6 +210,33 @@ func FuzzPluginEvals(f *testing.F) {
 		require.NoError(t, err)
 		require.Len(t, s.Cases, 1)
 		require.Equal(t, s.Cases[0].Mapped, len(s.Problems) == 0)
+		for _, p := range s.Playbooks {
+			if _, err := plan.Parse(filepath.Join(o.Out, p.File), p.Text, kinds.All()); err != nil {
+				s.Add(p, err.Error())
+			}
+		}
+		require.Equal(t, len(s.Problems) == 0, len(s.Playbooks) == 1)
+	})
+}
+
+// FuzzCommand checks that whatever a command says is either a problem of the case that calls it or in a playbook.
+func FuzzCommand(f *testing.F) {
+	f.Add("---\ndescription: x\n---\n$0 \\$1 $ARGUMENTS[1] $2x $ARGUMENTS", "/shop:c 'a b' c")
+	f.Add("No arguments.", "/c a |")
+	f.Add("!`ls` @file ${CLAUDE_PLUGIN_ROOT}", "/..:c")
+	f.Fuzz(func(t *testing.T, command, prompt string) {
+		dir := filepath.Join(t.TempDir(), "shop")
+		for name, text := range map[string]string{
+			".claude-plugin/plugin.json": "{}", "commands/c.md": command, "evals/c/prompt.md": prompt,
+			"evals/c/graders/g.md": "---\ntype: regex\n---\nx",
+		} {
+			require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		}
+		o := options(dir)
+		o.Agent = "codex-acp"
+		s, err := suite.Formats()[0].Convert(t.Context(), dir, o)
+		require.NoError(t, err)
 		for _, p := range s.Playbooks {
 			if _, err := plan.Parse(filepath.Join(o.Out, p.File), p.Text, kinds.All()); err != nil {
 				s.Add(p, err.Error())
