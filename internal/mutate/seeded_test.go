@@ -1,6 +1,7 @@
 package mutate_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -67,7 +68,7 @@ func TestSeeded(t *testing.T) {
 			for _, u := range seeded(t, playbook).Units {
 				for _, f := range u.Findings {
 					if f.Status != mutate.Killed {
-						survivors.WriteString(string(f.Status) + " " + f.Operator + " " + u.Case + ": " + f.Where + "\n")
+						fmt.Fprintf(&survivors, "%s %s %s: %s\n", f.Status, f.Operator, u.Case, f.Where)
 					}
 				}
 			}
