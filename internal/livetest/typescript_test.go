@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRealTypeScript checks the types of the files in TypeScript and runs the suite beside the command under bun. What the
-// page shows is what they are.
+// TestRealTypeScript checks the types of the files in TypeScript and runs the suite beside the command under bun. What
+// the page shows is what they are.
 func TestRealTypeScript(t *testing.T) {
 	findRuntimes(t)
 	const dir = "../../fixtures/typescript"
