@@ -12,8 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// TestNoFalseAlarms: nothing in this repository looks like a key but what scripts, operators of mutation and samples say
-// is one.
+// TestNoFalseAlarms: nothing in this repository looks like a key but what scripts, mutants and samples say is one.
 func TestNoFalseAlarms(t *testing.T) {
 	var s secret.Set
 	var masked []string
