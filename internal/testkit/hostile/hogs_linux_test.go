@@ -52,13 +52,17 @@ func TestHogs(t *testing.T) {
 				c.Limits = limits
 				var out bytes.Buffer
 				c.Stdout = &out
+				began := time.Now()
 				p := start(t, sb, c, s.policy())
 				require.True(t, within(p, deadline))
 				exit, err := p.Wait()
 				if h.Property == confine.CPU {
 					require.NoError(t, err)
 					assert.Equal(t, supervise.Exit{}, exit)
-					assert.True(t, p.Usage().Throttled)
+					used := p.Usage()
+					// A busy machine may give it less than its limit, so that nothing has to be slowed down.
+					starved := used.CPU.Seconds() < limits.CPUs*time.Since(began).Seconds()
+					assert.True(t, used.Throttled || starved, "%+v", used)
 				} else {
 					met, ok := errors.AsType[*supervise.LimitError](err)
 					require.True(t, ok, "%v, %v, %s", exit, err, &out)
