@@ -185,7 +185,7 @@ func (e *targetsError) Unwrap() error { return e.err }
 
 // maxSocketDir is how long the path of a directory for temporary files may be, so that a socket two levels below it
 // has a name of 107 bytes at most, which is the system's limit.
-const maxSocketDir = 80
+const maxSocketDir = 79
 
 // newTargets makes the targets.
 func newTargets() (_ *targets, err error) {

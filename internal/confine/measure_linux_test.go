@@ -52,6 +52,24 @@ func TestDiskOfBusyMachine(t *testing.T) {
 	assert.True(t, holds)
 }
 
+// TestSocketNames: whatever the length of TMPDIR, and of the random parts of names, the socket has a name that the
+// system takes.
+func TestSocketNames(t *testing.T) {
+	base, err := os.MkdirTemp("/tmp", "socket-names-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
+	for _, length := range []int{78, 79, 80, 81} {
+		dir := filepath.Join(base, strings.Repeat("d", length-len(base)-1))
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		t.Setenv("TMPDIR", dir)
+		for range 10 {
+			targets, err := newTargets()
+			require.NoError(t, err, "a TMPDIR of %d bytes", length)
+			targets.remove()
+		}
+	}
+}
+
 // TestProberFails: if a prober fails, the sandbox may work, and there is no advice to run without one.
 func TestProberFails(t *testing.T) {
 	for kind, m := range map[Kind]method{Bwrap: bwrap{}, Landlock: landlock{}} {
