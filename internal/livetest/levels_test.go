@@ -26,8 +26,8 @@ type project struct {
 	playbook      string // below root
 }
 
-// newProject makes a project with a playbook of this repository, changed by pairs of texts, and the fixture that it
-// uses. Its model follows scripts in a directory.
+// newProject makes a project with a playbook of this repository, changed by pairs of texts, with its golden files and
+// the fixture that it uses. Its model follows scripts in a directory.
 func newProject(t *testing.T, models, playbook string, changes ...string) project {
 	t.Helper()
 	bin := agentsBin(t)
@@ -41,11 +41,19 @@ func newProject(t *testing.T, models, playbook string, changes ...string) projec
 	}
 	require.NoError(t, os.CopyFS(filepath.Join(p.root, "fixtures/inventory"), os.DirFS("../../fixtures/inventory")))
 	require.NoError(t, os.MkdirAll(filepath.Join(p.root, "evals/suite"), 0o755))
+	if golden := filepath.Join(filepath.Dir(playbook), "golden"); exists(golden) {
+		require.NoError(t, os.CopyFS(filepath.Join(p.root, "evals/suite/golden"), os.DirFS(golden)))
+	}
 	text, err := os.ReadFile(playbook)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(p.root, p.playbook), text, 0o644))
 	p.change(changes...)
 	return p
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // change replaces texts, which must be there, in the playbook.
