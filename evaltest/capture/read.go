@@ -205,7 +205,8 @@ func (l *line) infer(data []byte) error {
 		}
 		i := slices.IndexFunc(claude.Phases, func(p claude.Phase) bool { return p.Event() == event })
 		if i < 0 {
-			return fmt.Errorf("unknown hook_event_name %.60q", event)
+			return fmt.Errorf("hook_event_name is %.60q: captures have PreToolUse, PostToolUse and PostToolUseFailure",
+				event)
 		}
 		l.Phase = claude.Phases[i]
 		return nil

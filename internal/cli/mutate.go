@@ -85,9 +85,10 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 		}
 		if err == nil {
 			if score, known := report.Count().Score(o.strict); !known {
-				err = fmt.Errorf("%s: of no mutant it is known whether an evaluator notices it", report.Playbook)
+				err = fault.Advise(fmt.Errorf("%s: no mutant could be judged", report.Playbook),
+					"see why each is unknown: "+commandLine("mutate", "--format", "json", file))
 			} else if score < gate {
-				low := fmt.Errorf("%s: %.1f %% of the mutants are killed, and --min-killed says %.1f %%",
+				low := fmt.Errorf("%s: the eval notices %.1f %% of the mutants, and --min-killed wants %.1f %%",
 					report.Playbook, 100*score, 100*gate)
 				bad.worsen(exitFailed, low, "strengthen what the survivors name")
 			}

@@ -33,8 +33,8 @@ func (a *App) validateNull(
 		return nil, err
 	}
 	if cfg.Untrusted {
-		return nil, errors.New("--null runs steps and judges, and those of a playbook that is not trusted do not " +
-			"run: leave out --null")
+		return nil, errors.New("--null runs the steps and judges of a playbook, and this one is not trusted, by " +
+			"--untrusted or the environment: leave out --null")
 	}
 	return a.nullPasses(ctx, cfg, file, open)
 }

@@ -158,7 +158,10 @@ func (a *App) runSuite(ctx context.Context, o runOptions) error {
 		return worse(worst, err)
 	}
 	if len(s.Problems) > 0 {
-		err := &exitError{code: exitHarness, err: fmt.Errorf("run: the run is incomplete: %s", doNotMap(s))}
+		err := &exitError{
+			code: exitHarness, err: fmt.Errorf("run: the run is incomplete: %s", doNotMap(s)),
+			next: "mend what is named before the run, or move those cases out of the suite",
+		}
 		return worse(worst, err)
 	}
 	if len(s.Playbooks) > 1 {

@@ -58,7 +58,7 @@ func parseCase(line []byte) (Case, error) {
 		return c, fmt.Errorf("not a case: %w", err)
 	}
 	if c.Reference != nil && c.ReferenceJS != nil {
-		return c, errors.New("not a case: has both `reference_outputs` and `referenceOutputs`")
+		return c, errors.New("not a case: has both `reference_outputs` and `referenceOutputs`: leave out one")
 	}
 	if c.Reference == nil {
 		c.Reference = c.ReferenceJS
