@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -259,7 +260,8 @@ func (a *aggregateResult) sum() {
 	for _, c := range a.Cases {
 		total.OverallScore += c.Aggregates.Score / float64(len(a.Cases))
 		total.OverallPassRate += c.Aggregates.PassRate / float64(len(a.Cases))
-		if c.Aggregates.Score >= a.Suite.Threshold {
+		unknown := slices.ContainsFunc(c.Arms.With, func(r armRun) bool { return r.Error != nil })
+		if !unknown && c.Aggregates.Score >= a.Suite.Threshold {
 			total.CasesPassed++
 		}
 		if c.Aggregates.Delta != nil {
