@@ -322,11 +322,7 @@ func (a *agentvClaim) script() error {
 			}
 			p = append(p, doc.Pair{Key: "max_calls", Value: calls})
 		}
-		model := a.JudgeModel
-		if model == "" {
-			model = defaultJudge
-		}
-		a.to.keys = append(a.to.keys, doc.Pair{Key: "target", Value: append(p, doc.Pair{Key: "model", Value: model})})
+		a.to.keys = append(a.to.keys, doc.Pair{Key: "target", Value: append(p, a.model()...)})
 	}
 	either(a.Node, a.to.from, a.refuse, "timeout", "timeout_seconds", "timeout_ms")
 	for key, unit := range map[string]string{"timeout": "s", "timeout_seconds": "s", "timeout_ms": "ms"} {
@@ -351,9 +347,6 @@ func (a *agentvClaim) script() error {
 	}
 	return nil
 }
-
-// defaultJudge is the model of judges that ask one, if no other is named.
-const defaultJudge = "gpt-4.1"
 
 func (a *agentvClaim) set() error {
 	a.only("assert", "assertions", "evaluators", "members", "aggregator")

@@ -345,31 +345,15 @@ func (c *agentvCase) judged(all []evaluation) []evaluation {
 		all = append(all, to)
 	}
 	if len(c.criteria) > 0 {
-		to := evaluation{at: c.Position(), from: "criteria", name: "criteria", kind: "llm_judge", keys: c.model()}
+		to := evaluation{at: c.Position(), from: "criteria", name: "criteria"}
+		to.kind, to.keys = c.rubrics("criterion", c.criteria...)
 		if c.Get("turns") != nil {
 			to.keys = append(to.keys, doc.Pair{Key: "prompt", Value: "The conversation:\n{{input_messages}}\n" +
 				"What followed the first message:\n{{output_messages}}\n"})
 		}
-		var list []doc.Pairs
-		for i, text := range c.criteria {
-			list = append(list, doc.Pairs{
-				{Key: "id", Value: fmt.Sprintf("criterion-%d", i+1)},
-				{Key: "text", Value: strings.TrimSpace(text) + "\n"},
-				{Key: "required", Value: true},
-			})
-		}
-		to.keys = append(to.keys, doc.Pair{Key: "rubrics", Value: list})
 		all = append(all, to)
 	}
 	return all
-}
-
-// model returns the key that names the model that judges, if one was named.
-func (c *agentvCase) model() doc.Pairs {
-	if c.JudgeModel == "" {
-		return nil
-	}
-	return doc.Pairs{{Key: "model", Value: c.JudgeModel}}
 }
 
 var errNoValue = errors.New("value: is required")

@@ -317,15 +317,11 @@ func rubricAssert(a *claim) error {
 		}
 		criteria = append(criteria, text)
 	}
-	kind, keys, err := a.r.rubrics(a.to.from, criteria...)
-	if err != nil {
-		return err
-	}
-	a.to.kind, a.to.keys = kind, keys
+	a.to.kind, a.to.keys = a.r.rubrics(a.to.from, criteria...)
 	if a.threshold != nil && a.kind == "llm-rubric" {
 		prompt := "Score how well the answer of a coding agent meets this, from 0 to 1:\n" +
 			strings.ReplaceAll(criteria[0], "{{", "{ {") + "\n\nThe answer:\n{{candidate_answer}}\n"
-		a.to.keys = doc.Pairs{{Key: "model", Value: a.r.JudgeModel}, {Key: "prompt", Value: prompt}}
+		a.to.keys = append(a.r.model(), doc.Pair{Key: "prompt", Value: prompt})
 		a.to.threshold = *a.threshold
 	}
 	return nil

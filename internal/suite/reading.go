@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
 // reader reads the files of a suite that names others.
@@ -292,11 +293,13 @@ func check(id, key string, patterns ...string) (kind string, keys doc.Pairs) {
 	}}}}
 }
 
+// model is the key that names the model that judges.
+func (o Options) model() doc.Pairs {
+	return doc.Pairs{{Key: "model", Value: cmp.Or(o.JudgeModel, llm.DefaultModel)}}
+}
+
 // rubrics is an evaluator llm_judge that asks the model of the options whether all of the criteria hold.
-func (o Options) rubrics(id string, criteria ...string) (kind string, keys doc.Pairs, err error) {
-	if o.JudgeModel == "" {
-		return "", nil, errors.New("a model is to decide: name one with --judge-model")
-	}
+func (o Options) rubrics(id string, criteria ...string) (kind string, keys doc.Pairs) {
 	var list []doc.Pairs
 	for i, text := range criteria {
 		own := ident(id)
@@ -309,7 +312,7 @@ func (o Options) rubrics(id string, criteria ...string) (kind string, keys doc.P
 			{Key: "required", Value: true},
 		})
 	}
-	return "llm_judge", doc.Pairs{{Key: "model", Value: o.JudgeModel}, {Key: "rubrics", Value: list}}, nil
+	return "llm_judge", append(o.model(), doc.Pair{Key: "rubrics", Value: list})
 }
 
 // who returns the agent of the variants.
