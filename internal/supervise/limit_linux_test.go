@@ -122,6 +122,7 @@ func TestJoin(t *testing.T) {
 	if g == nil {
 		t.Skip("no control group of version 2 can be made here")
 	}
+	t.Cleanup(EndIdle) // the rules limit files of this whole process, and idle supervisors were started before
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
