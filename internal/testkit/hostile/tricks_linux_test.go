@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -40,8 +41,18 @@ func TestParents(t *testing.T) {
 				c := s.command(hostile.Args(s.target, e))
 				var out bytes.Buffer
 				c.Stdout = &out
-				p := start(t, sb, c, s.policy())
-				if !slices.Contains(properties.Holds, e.Property) {
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				p, err := sb.Start(ctx, c, s.policy())
+				held := slices.Contains(properties.Holds, e.Property)
+				if err != nil && !held { // it killed or stopped its parent before that could tell that it had started
+					require.Regexp(t, `ended before it started a child: (signal: killed|it did not answer in \w+)$`,
+						err.Error())
+					return
+				}
+				require.NoError(t, err)
+				t.Cleanup(func() { _, _ = p.Kill() })
+				if !held {
 					ended := within(p, 500*time.Millisecond)
 					_, err := p.Kill()
 					assert.True(t, err != nil || !ended, "nothing confines it and it did not work")
