@@ -211,6 +211,10 @@ func (a *App) elsewhere(file string) error {
 	if ext := filepath.Ext(name); slices.Contains([]string{".yaml", ".yml", ".json"}, ext) {
 		name = strings.TrimSuffix(name, ext)
 	}
+	if f.Later != "" {
+		return usageError("%w", fault.Advise(
+			fmt.Errorf("%s is no playbook but %s: %s", file, f.What, f.Later), "sdd-eval init --help"))
+	}
 	advice := "convert them"
 	next := commandLine("convert", "--from", f.Name, a.shown(dir), "--out", "evals/"+name)
 	if f.Evals != nil {

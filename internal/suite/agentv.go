@@ -128,7 +128,7 @@ func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
 	if len(r.Cases) == 0 && len(r.Problems) == 0 {
 		return nil, fmt.Errorf("%s has no tests", file)
 	}
-	if len(r.written) > 0 {
+	if r.whole() && len(r.written) > 0 {
 		var ids []string
 		for _, c := range r.Cases {
 			if c.Mapped {

@@ -111,7 +111,7 @@ func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
 	if len(r.Cases) == 0 {
 		return nil, fmt.Errorf("%s has no tests", file)
 	}
-	if len(r.written) > 0 {
+	if r.whole() && len(r.written) > 0 {
 		name := r.Name + ".eval.yaml"
 		var ids []string
 		for _, c := range r.Cases {

@@ -151,6 +151,20 @@ func (r *reader) cannot(at doc.Position, name, key, what string, args ...any) {
 	r.tell(&r.Problems, Problem{At: at, Case: name, Key: key, What: fmt.Sprintf(what, args...)})
 }
 
+// whole reports whether cases can be written. If a problem is of the suite, none can: each would lack what it names,
+// and expect less than its author wrote. Tests and prompts that cannot be read are no part of the others.
+func (r *reader) whole() bool {
+	if !slices.ContainsFunc(r.Problems, func(p Problem) bool {
+		return p.Case == "" && p.Key != "tests" && p.Key != "prompts"
+	}) {
+		return true
+	}
+	for i := range r.Cases {
+		r.Cases[i].Mapped = false
+	}
+	return false
+}
+
 // note adds a note.
 func (r *reader) note(at doc.Position, key, what string, args ...any) {
 	r.tell(&r.Notes, Problem{At: at, Key: key, What: fmt.Sprintf(what, args...)})

@@ -29,10 +29,12 @@ type Format struct {
 	// Evals returns the directory, below the one to convert and with slashes, that has the evals: they can be run as
 	// they are. Nil: they cannot.
 	Evals func(dir string) (string, error)
+	// Later says of evals that are recognised and cannot be converted yet why, and what to do instead.
+	Later string
 	read  func(ctx context.Context, dir string, o Options) (*Suite, error)
 }
 
-// Formats returns all formats.
+// Formats returns all formats that are read.
 func Formats() []Format {
 	return []Format{{
 		Name: "plugin-evals", What: "a plugin of Claude Code, with the directory evals",
@@ -51,7 +53,7 @@ func Formats() []Format {
 
 // Recognise returns the format of evals of which a path, absolute, is a part, and the directory to convert.
 func Recognise(path string) (f Format, dir string, ok bool) {
-	for _, f := range Formats() {
+	for _, f := range append(Formats(), harbor) {
 		if dir := f.of(path); dir != "" {
 			return f, dir, true
 		}
