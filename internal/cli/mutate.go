@@ -37,17 +37,18 @@ A playbook accepts a survivor with mutate.accept, and a reason.`,
 		examples: `sdd-eval mutate evals/*/*.yaml
 sdd-eval mutate --min-killed 0.9 evals/refund/refund.yaml
 sdd-eval mutate --format junit evals/refund/refund.yaml > mutants.xml`,
-		codes: `0  it has a score, and no less than --min-killed
+		codes: `0  it has a score, and no less than --min-killed is known to be noticed
 1  less was noticed than --min-killed says
 2  the command line or a playbook is wrong, or accepts what does not survive
-3  there is no score: a unit does not pass as it was recorded, nothing could be judged, or the tool failed`,
+3  there is no score: a unit does not pass as it was recorded, nothing could be judged, or the tool failed;
+   or too many mutants are unknown to tell whether --min-killed is met`,
 		args: arguments{min: 1, max: -1, what: "PLAYBOOK", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			var o mutateOptions
 			f.choice(&o.format, "format", "Print `FORMAT` in place of text: json, junit or markdown.",
 				"json", "junit", "markdown")
 			f.text(&o.minKilled, "min-killed", kindText, "Fail if a smaller `SHARE` of a playbook's mutants "+
-				"is killed, such as 0.9.")
+				"is known to be killed, such as 0.9.")
 			f.BoolVar(&o.strict, "strict", false, "Count survivors that the playbook accepts as not noticed.")
 			f.number(&o.sample, "sample", 1, "Judge `N` mutants of each unit at most, chosen by a seed.")
 			f.number(&o.seed, "seed", 0, "The `N` that --sample chooses by; default: 0.")
@@ -84,13 +85,15 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 			return err
 		}
 		if err == nil {
-			if score, known := report.Count().Score(o.strict); !known {
+			if _, known := report.Count().Score(o.strict); !known {
 				err = fault.Advise(fmt.Errorf("%s: no mutant could be judged", report.Playbook),
 					"see why each is unknown: "+commandLine("mutate", "--format", "json", file))
-			} else if score < gate {
-				low := fmt.Errorf("%s: the eval notices %.1f %% of the mutants, and --min-killed wants %.1f %%",
-					report.Playbook, 100*score, 100*gate)
-				bad.worsen(exitFailed, low, "strengthen what the survivors name")
+			} else if low, short := report.Count().Gate(gate, o.strict); low {
+				bad.worsen(exitFailed, fmt.Errorf("%s: %w (--min-killed)", report.Playbook, short),
+					"strengthen what the survivors name")
+			} else if short != nil {
+				err = fault.Advise(fmt.Errorf("%s: %w (--min-killed)", report.Playbook, short),
+					"add evaluators that ask no model, and notice what the unknown mutants do")
 			}
 			reports = append(reports, report)
 		}

@@ -24,6 +24,16 @@ func (c Count) String() string {
 		c.Killed, c.Survived, c.Accepted, c.Unknown, c.Equivalent)
 }
 
+// doubt says how much is not known of the score; empty: nothing.
+func doubt(c Count, strict bool) string {
+	if c.Unknown == 0 {
+		return ""
+	}
+	least, most := c.Bounds(strict)
+	return fmt.Sprintf("NOT ALL IS KNOWN: %d of %d mutants could not be judged, so that between %.1f %% and %.1f %% "+
+		"are noticed", c.Unknown, c.Killed+c.Survived+c.Accepted+c.Unknown, 100*least, 100*most)
+}
+
 // sampled says that not all mutants were judged; empty: they were.
 func (r Report) sampled() string {
 	if r.Sample == 0 {
@@ -44,6 +54,9 @@ func Text(reports []Report, strict bool) string {
 	var b strings.Builder
 	for _, r := range reports {
 		fmt.Fprintf(&b, "%s: %s noticed: %s%s\n", r.Playbook, percent(r.Count(), strict), r.Count(), r.sampled())
+		if text := doubt(r.Count(), strict); text != "" {
+			fmt.Fprintf(&b, "%s\n", text)
+		}
 		for _, units := range r.Cases() {
 			fmt.Fprintf(&b, "\ncase %s: %s\n", units[0].Case, percent(countOf(units), strict))
 			fmt.Fprintf(&b, "  %-18s %7s %9s %9s %8s %11s\n", "operator", "killed", "survived", "accepted", "unknown",
@@ -95,8 +108,10 @@ func Markdown(reports []Report, strict bool) string {
 	var b strings.Builder
 	for _, r := range reports {
 		fmt.Fprintf(&b, "## Mutants of %s: %s noticed\n\n%s%s\n", cell(r.Playbook), percent(r.Count(), strict),
-			r.Count(),
-			r.sampled())
+			r.Count(), r.sampled())
+		if text := doubt(r.Count(), strict); text != "" {
+			fmt.Fprintf(&b, "\n**%s**\n", text)
+		}
 		for _, units := range r.Cases() {
 			fmt.Fprintf(&b, "\n### Case %s: %s\n\n", cell(units[0].Case), percent(countOf(units), strict))
 			b.WriteString("| operator | killed | survived | accepted | unknown | equivalent |\n" +
@@ -136,6 +151,8 @@ func cell(text string) string {
 type jsonReport struct {
 	Playbook string     `json:"playbook"`
 	Score    *float64   `json:"score"` // null: nothing is known
+	Least    float64    `json:"least"` // the score if nothing of what is unknown were noticed
+	Most     float64    `json:"most"`
 	Strict   bool       `json:"strict"`
 	Sample   int        `json:"sample,omitempty"`
 	Seed     uint64     `json:"seed,omitempty"`
@@ -180,8 +197,10 @@ func scoreOf(c Count, strict bool) *float64 {
 func JSON(reports []Report, strict bool) ([]byte, error) {
 	all := []jsonReport{}
 	for _, r := range reports {
+		least, most := r.Count().Bounds(strict)
 		j := jsonReport{
-			Playbook: r.Playbook, Score: scoreOf(r.Count(), strict), Strict: strict, Sample: r.Sample, Seed: r.Seed,
+			Playbook: r.Playbook, Score: scoreOf(r.Count(), strict), Least: least, Most: most, Strict: strict,
+			Sample: r.Sample, Seed: r.Seed,
 			Counts: r.Count(), Cases: []jsonCase{},
 		}
 		for _, units := range r.Cases() {

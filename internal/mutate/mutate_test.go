@@ -224,6 +224,63 @@ func TestKiller(t *testing.T) {
 	}
 }
 
+// TestUnknown: what cannot be judged is told, and never counts as noticed; evaluators that decide nothing hide nothing.
+func TestUnknown(t *testing.T) {
+	const files = "evaluators:\n  - {type: files, expect: [{path: receipt.txt, contains: total}]}\n"
+	const judge = "  - {type: llm_judge, model: m, rubrics: [{id: a, text: It is good.}]"
+	plain, err := run(t, files, mutate.Config{})
+	require.NoError(t, err)
+	advisory, err := run(t, files+judge+", required: false}\n", mutate.Config{})
+	require.NoError(t, err)
+	assert.Equal(t, plain.Count(), advisory.Count())
+	assert.NotContains(t, mutate.Text([]mutate.Report{advisory}, false), "NOT ALL IS KNOWN")
+
+	report, err := run(t, files+judge+"}\n", mutate.Config{})
+	require.NoError(t, err)
+	c := report.Count()
+	assert.Positive(t, c.Killed)
+	assert.Positive(t, c.Unknown)
+	assert.Zero(t, c.Survived)
+	score, known := c.Score(false)
+	assert.True(t, known)
+	assert.InDelta(t, 1, score, 0)
+	low, err := c.Gate(0.9, false)
+	assert.False(t, low)
+	assert.ErrorContains(t, err, fmt.Sprintf("and at least 90.0 %% is wanted: %d could not be judged", c.Unknown))
+	all := []mutate.Report{report}
+	for _, text := range []string{mutate.Text(all, false), mutate.Markdown(all, false)} {
+		assert.Contains(t, text, fmt.Sprintf("NOT ALL IS KNOWN: %d of %d mutants could not be judged",
+			c.Unknown, c.Killed+c.Unknown))
+	}
+}
+
+func TestGate(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		count mutate.Count
+		share float64
+		low   bool
+		want  string
+	}{
+		{"met", mutate.Count{Killed: 9, Survived: 1}, 0.9, false, ""},
+		{"met, whatever is unknown", mutate.Count{Killed: 9, Unknown: 1}, 0.9, false, ""},
+		{"low", mutate.Count{Killed: 8, Survived: 2}, 0.9, true, "notices 80.0 % of"},
+		{"low, whatever is unknown", mutate.Count{Killed: 4, Survived: 2, Unknown: 4}, 0.9, true, "at most 80.0 % of"},
+		{"not known", mutate.Count{Killed: 8, Unknown: 2}, 0.9, false, "between 80.0 % and 100.0 %"},
+		{"nothing judged", mutate.Count{Equivalent: 2}, 0.9, false, "between 0.0 % and 100.0 %"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			low, err := tt.count.Gate(tt.share, false)
+			assert.Equal(t, tt.low, low)
+			if tt.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, tt.want)
+			}
+		})
+	}
+}
+
 // TestThousands: more than 10,000 mutants without steps are judged; docs/mutate.md has how long that takes.
 func TestThousands(t *testing.T) {
 	turns := receipt()

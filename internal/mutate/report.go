@@ -110,6 +110,37 @@ func (c Count) Score(strict bool) (float64, bool) {
 	return float64(c.Killed) / float64(of), true
 }
 
+// Bounds returns between which shares the score would be if all mutants had been judged: an unknown one may be noticed
+// or not.
+func (c Count) Bounds(strict bool) (least, most float64) {
+	of := c.Killed + c.Survived + c.Unknown
+	if strict {
+		of += c.Accepted
+	}
+	if of == 0 {
+		return 0, 1
+	}
+	return float64(c.Killed) / float64(of), float64(c.Killed+c.Unknown) / float64(of)
+}
+
+// Gate returns an error if it is not known that so large a share of mutants is noticed: low reports that the share is
+// smaller, else too many mutants are unknown to tell.
+func (c Count) Gate(share float64, strict bool) (low bool, err error) {
+	least, most := c.Bounds(strict)
+	switch {
+	case least >= share:
+		return false, nil
+	case most >= share:
+		return false, fmt.Errorf("the eval notices between %.1f %% and %.1f %% of the mutants, and at least %.1f %% "+
+			"is wanted: %d could not be judged", 100*least, 100*most, 100*share, c.Unknown)
+	case c.Unknown > 0:
+		return true, fmt.Errorf("the eval notices at most %.1f %% of the mutants, and at least %.1f %% is wanted",
+			100*most, 100*share)
+	}
+	return true, fmt.Errorf("the eval notices %.1f %% of the mutants, and at least %.1f %% is wanted", 100*most,
+		100*share)
+}
+
 // Count counts all mutants.
 func (r Report) Count() (c Count) {
 	for _, u := range r.Units {

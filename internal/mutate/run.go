@@ -202,9 +202,9 @@ func judge(
 				return context.Cause(ctx)
 			}
 			f := &unit.Findings[i]
-			f.settle(r.Recast(ctx, s.Unit, &cassette.Cassette{
+			f.settle(decided(s.Unit, r.Recast(ctx, s.Unit, &cassette.Cassette{
 				Path: tape.Path, Sum: tape.Sum, Header: tape.Header, Turns: f.Turns,
-			}))
+			})))
 			return nil
 		})
 	}
@@ -231,6 +231,24 @@ func looks(e plan.Evaluator) Sense {
 		return Calls
 	}
 	return Answers
+}
+
+// decided returns a result without the evaluators that decide nothing: what they do not know says nothing of a mutant.
+func decided(u plan.Unit, res result.Unit) result.Unit {
+	if res.Reason != "" || len(res.Evaluations) != len(u.Evaluators) { // it ended before
+		return res
+	}
+	var kept []result.Evaluation
+	for i, e := range res.Evaluations {
+		if !u.Evaluators[i].Advisory {
+			kept = append(kept, e)
+		}
+	}
+	res.Evaluations = kept
+	if res.Outcome == result.Error || res.Outcome == result.Skip {
+		res.Judge()
+	}
+	return res
 }
 
 // settle says what became of a mutant. An error never kills: then nothing is known, unless an evaluator failed it.
