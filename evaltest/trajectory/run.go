@@ -147,9 +147,13 @@ func (r *Run) Answer() string {
 	if len(r.Events) == 0 {
 		return ""
 	}
-	last := r.Events[len(r.Events)-1].Turn
-	for i := len(r.Events) - 1; i >= 0 && r.Events[i].Turn == last; i-- {
-		if m, ok := r.Events[i].Body.(Message); ok {
+	return r.AnswerOf(r.Events[len(r.Events)-1].Turn)
+}
+
+// AnswerOf returns the agent's last message in a turn, from 1, "" if there is none in that turn.
+func (r *Run) AnswerOf(turn int) string {
+	for _, e := range slices.Backward(r.Events) {
+		if m, ok := e.Body.(Message); ok && e.Turn == turn {
 			return m.Text
 		}
 	}

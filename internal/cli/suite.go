@@ -75,6 +75,7 @@ func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 	}
 	options := suite.Options{
 		Out: a.path(o.out), Agent: o.agent, Preset: o.preset, JudgeModel: o.judge, Scripts: o.scaffold,
+		Getenv: a.Getenv,
 	}
 	if o.ignore != "" {
 		options.Ignore = strings.Split(o.ignore, ",")

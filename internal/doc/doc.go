@@ -13,8 +13,9 @@
 //	}
 //
 // The YAML that it accepts is limited to what JSON can express, plus comments, anchors and all kinds of quoting: true
-// and false are the only booleans, numbers are decimal, keys are strings, and there are no tags and merge keys.
-// Anything that YAML 1.1 and 1.2 read differently, or that looks like a number but is not one in JSON, is a problem.
+// and false are the only booleans, numbers are decimal, keys are strings, and there are no tags and merge keys, though
+// [ParseMerging] follows those. Anything that YAML 1.1 and 1.2 read differently, or that looks like a number but is not
+// one in JSON, is a problem.
 package doc
 
 import (

@@ -472,6 +472,40 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
+func TestParseMerging(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: &a {x: 1, y: 2}\nb: {<<: *a}":                       `{"x":1,"y":2}`,
+		"a: &a {x: 1}\nb: {<<: *a, x: 3}":                       `{"x":3}`,
+		"a: &a {x: 1}\nb: {x: 3, <<: *a}":                       `{"x":3}`,
+		"a: &a {x: 1}\nb: {<<: [*a, {x: 2, y: 2}]}":             `{"x":1,"y":2}`,
+		"a: &a {x: 1}\nc: &c {<<: *a, y: 2}\nb: {<<: *c, z: 3}": `{"x":1,"y":2,"z":3}`,
+		"a: 1\nb: {<<: {}}":                                     `{}`,
+		"a: 1\nb: {'<<': c}":                                    `{"<<":"c"}`,
+	} {
+		d := doc.ParseMerging("f.yaml", []byte(text))
+		require.NoError(t, d.Err(), text)
+		got, err := json.Marshal(d.Root.Get("b").Value())
+		require.NoError(t, err)
+		assert.JSONEq(t, want, string(got), text)
+	}
+	const notMapping = "a merge key (<<) takes the keys of a mapping, not "
+	for text, want := range map[string]string{
+		"a: [x]\nb: {<<: x}":           "2:5: b: " + notMapping + "a string",
+		"a: &a [{x: 1}]\nb: {<<: *a}":  "2:5: b: " + notMapping + "a list",
+		"b: &a {x: 1, <<: *a}":         "1:18: b: alias *a is inside the value that it refers to",
+		"a: &a {x: .inf}\nb: {<<: *a}": "1:11: a.x: numbers must be finite",
+		"b: {<<: {}, <<: {1: 2}}":      "1:18: b: a key must be a string, not a number: quote it",
+	} {
+		d := doc.ParseMerging("f.yaml", []byte(text))
+		require.Error(t, d.Err(), text)
+		assert.Contains(t, d.Err().Error(), want, text)
+		assert.False(t, d.Root.Get("b").Decode(&map[string]any{}), text)
+	}
+	d := doc.ParseMerging("f.yaml", []byte("a: &a {x: {y: 1}}\nb: {<<: *a}"))
+	assert.Equal(t, "b.x.y", d.Root.Get("b").Get("x").Get("y").Path())
+	assert.Equal(t, 1, d.Root.Get("b").Get("x").Position().Line, "what is merged stands where it was written")
+}
+
 // FuzzParse checks that no text makes Parse or Decode panic, and that every problem stands somewhere in the file.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
@@ -482,8 +516,13 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
+	f.Add([]byte("a: &a {x: 1, <<: *a}\nb: {<<: [*a, {x: 2, y: 3}], y: 4}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := doc.Parse("f.yaml", data)
+		if merging := doc.ParseMerging("f.yaml", data); d.Err() == nil {
+			require.NoError(t, merging.Err())
+			require.Equal(t, d.Root.Value(), merging.Root.Value())
+		}
 		var v everything
 		ok := d.Root.Decode(&v)
 		err := d.Err()

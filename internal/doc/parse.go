@@ -42,7 +42,12 @@ func Load(path, name string) (*Document, error) {
 }
 
 // Parse parses the text of a file, whose name is used in positions only.
-func Parse(file string, data []byte) *Document {
+func Parse(file string, data []byte) *Document { return parse(file, data, false) }
+
+// ParseMerging is Parse for files of others, which may have merge keys: <<.
+func ParseMerging(file string, data []byte) *Document { return parse(file, data, true) }
+
+func parse(file string, data []byte, merge bool) *Document {
 	d := &Document{file: file, Text: data}
 	if !d.checkText(data) {
 		return d
@@ -63,7 +68,7 @@ func Parse(file string, data []byte) *Document {
 		d.reportSyntax(src, err)
 		return d
 	}
-	b := builder{doc: d, open: make(map[*yaml.Node]bool)}
+	b := builder{doc: d, open: make(map[*yaml.Node]bool), merge: merge}
 	d.Root = b.build(first.Content[0], "", Position{}, 0)
 	if err == nil {
 		d.report(d.at(second.Line, second.Column), "", "a second YAML document: a file must have only one")
@@ -207,6 +212,7 @@ type builder struct {
 	doc   *Document
 	nodes int
 	open  map[*yaml.Node]bool // anchored nodes whose content is being built
+	merge bool                // merge keys are followed
 }
 
 // build returns the node for y at path; key is the position of its key, zero if it has none.
@@ -253,11 +259,15 @@ func (b *builder) build(y *yaml.Node, path string, key Position, depth int) *Nod
 func (b *builder) mapping(n *Node, y *yaml.Node, depth int) *Node {
 	n.kind = Map
 	seen := make(map[string]int) // key to its line
+	var merged []Entry
 	for i := 0; i+1 < len(y.Content) && b.nodes <= MaxNodes; i += 2 {
 		k, v := y.Content[i], y.Content[i+1]
 		pos := b.doc.at(k.Line, k.Column)
 		key := b.scalar(&Node{doc: b.doc, path: n.path, pos: pos, key: pos}, k)
 		switch {
+		case k.Kind == yaml.ScalarNode && k.Tag == "!!merge" && b.merge:
+			merged = append(merged, b.merged(n, key, v, depth)...)
+			continue
 		case k.Kind == yaml.ScalarNode && k.Tag == "!!merge":
 			b.invalid(key, "merge keys (<<) are not supported, write the keys out")
 		case key.kind == Invalid:
@@ -276,7 +286,30 @@ func (b *builder) mapping(n *Node, y *yaml.Node, depth int) *Node {
 		n.entries, n.flawed = append(n.entries, Entry{Key: key.text, Position: pos, Value: value}), n.flawed ||
 			value.flawed
 	}
+	for _, e := range merged { // a key of the mapping itself comes first, then that of the mapping that is named first
+		if seen[e.Key] == 0 {
+			seen[e.Key] = e.Position.Line
+			n.entries, n.flawed = append(n.entries, e), n.flawed || e.Value.flawed
+		}
+	}
 	return n
+}
+
+// merged returns the entries of the mappings that a merge key names: one, or a list of them.
+func (b *builder) merged(n, key *Node, y *yaml.Node, depth int) (all []Entry) {
+	from := []*yaml.Node{y}
+	if y.Kind == yaml.SequenceNode {
+		from = y.Content
+	}
+	for _, y := range from {
+		m := b.build(y, n.path, key.pos, depth+1)
+		if m.kind != Map && m.kind != Invalid {
+			b.invalid(key, "a merge key (<<) takes the keys of a mapping, not "+m.kind.String())
+		}
+		n.flawed = n.flawed || m.flawed || key.flawed
+		all = append(all, m.entries...)
+	}
+	return all
 }
 
 func (b *builder) invalid(n *Node, reason string) *Node {

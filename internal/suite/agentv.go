@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -404,6 +405,12 @@ func (r *agentv) testFiles(name, dir string, depth int) (all []agentvTest, err e
 				return nil, err
 			}
 			all = append(all, more...)
+		case ".csv":
+			more, err := r.table(file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
 		case ".yaml", ".yml", ".json":
 			root, err := r.load(own, filepath.Base(file))
 			if err != nil {
@@ -424,7 +431,8 @@ func (r *agentv) testFiles(name, dir string, depth int) (all []agentvTest, err e
 			}
 			all = append(all, more...)
 		default:
-			return nil, fmt.Errorf("%q: tests are read from YAML, JSON and JSON lines: write them so", r.shown(file))
+			return nil, fmt.Errorf("%q: tests are read from YAML, JSON, JSON lines and CSV: write them so",
+				r.shown(file))
 		}
 	}
 	return all, nil
@@ -487,5 +495,25 @@ func (r *agentv) values(t agentvTest) map[string]any {
 	}
 	all := maps.Clone(vars)
 	all["vars"] = vars
+	if _, own := vars["env"]; !own {
+		all["env"] = lookup(r.env)
+	}
 	return all
+}
+
+// env returns the value of a variable of the environment.
+func (r *agentv) env(name string) (string, error) {
+	value := ""
+	if r.Getenv != nil {
+		value = r.Getenv(name)
+	}
+	switch {
+	case value == "":
+		return "", noValueError(fmt.Sprintf("{{env.%s}} has no value: set %s in the environment, or write "+
+			`{{ env.%s | default("...") }}`, name, name, name))
+	case environ.IsCredential(name, value):
+		return "", fmt.Errorf("{{env.%s}} looks like a credential, which no file gets: write what it stands for", name)
+	}
+	r.note(r.root.Position(), "env."+name, "the value that %s has now is written out", name)
+	return value, nil
 }

@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,17 +20,83 @@ import (
 
 func TestAgentV(t *testing.T) {
 	for _, test := range []struct{ name, file string }{
-		{"agentv", "evals/suite.yaml"}, {"agentv-january", "suite.yaml"}, {"agentv-problems", "suite.yaml"},
+		{"agentv", "evals/suite.yaml"},
+		{"agentv-january", "suite.yaml"},
+		{"agentv-problems", "suite.yaml"},
+		{"agentv-more", "suite.yaml"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			archive, err := txtar.ParseFile("testdata/" + test.name + ".txtar")
 			require.NoError(t, err)
 			dir := unpack(t, archive)
 			o := options(dir)
+			o.Getenv = func(name string) string { return map[string]string{"SHOP": "Ada's"}[name] }
 			s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, filepath.FromSlash(test.file)), o)
 			require.NoError(t, err)
 			golden.Equal(t, "testdata/"+test.name+".golden", shown(t, dir, s, o))
 		})
+	}
+}
+
+// What a suite asks of the environment is there, is no credential, and is told.
+func TestAgentVEnvironment(t *testing.T) {
+	for text, want := range map[string]string{
+		"{{ env.API_KEY }}":   "{{env.API_KEY}} looks like a credential, which no file gets",
+		"{{ env.UNSET }}":     `set UNSET in the environment, or write {{ env.UNSET | default("...") }}`,
+		"{{ env }}":           "{{env}}: name the value that is meant",
+		"{{ env.SHOP | no }}": "the filter of {{env.SHOP | no}} is not known",
+		"{{ env.SHOP.name }}": "{{env.SHOP.name}} has no value",
+	} {
+		dir := unpack(t, txtar.Parse([]byte("-- shop/suite.yaml --\n"+
+			"tests:\n  - {id: a, input: '"+text+"', assert: [x]}\n")))
+		o := options(dir)
+		o.Getenv = func(name string) string { return map[string]string{"SHOP": "Ada's", "API_KEY": "k3y"}[name] }
+		s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, "suite.yaml"), o)
+		require.NoError(t, err)
+		require.NotEmpty(t, s.Problems, text)
+		assert.Contains(t, s.Problems[0].What, want)
+		assert.NotContains(t, s.Problems[0].What, "k3y")
+	}
+}
+
+// What a table says is read, or the error has its line.
+func TestAgentVTable(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"input,__expected\nHi,a,b\n", "line 2: the row has more columns than the first one"},
+		{"input,input\nHi,a\n", `two columns have the name "input"`},
+		{"input,__expected\nHi,a\nHi,levenshtein:x\n", `t.csv:3: row-2: assert: the type "levenshtein" is not known`},
+		{
+			"input,__expected\n\"Hi\nyou\",a\nHi,javascript:x\n",
+			`t.csv:4: row-2: assert: the type "javascript" is not known`,
+		},
+		{"input,__expected\nHi,file://gone.py\n", `command: "gone.py": no such file`},
+		{"input,__provider,__expected\nHi,x,a\n", "t.csv:2: row-1: __provider: this key is not known"},
+		{"a,a.b,__expected\nHi,x,a\n", `line 2: the columns of "a.b" say different things`},
+		{"vars.a,a,__expected\nHi,x,a\n", `line 2: the columns of "a" say different things`},
+		{"a,__prefix,__expected\nHi,x,a\n", "line 2: __prefix and __suffix are about a column input"},
+		{
+			"input,__expected,__config:__expected2:threshold\nHi,a,1\n",
+			`line 2: __config: the row expects nothing in "__expected2"`,
+		},
+		{
+			"input,__expected,__config:__expected:colour\nHi,a,1\n",
+			`the column "__config:__expected:colour" is not known`,
+		},
+		{"input,__expected\n\"Hi", "t.csv"},
+		{"", "has no tests"},
+	} {
+		dir := unpack(t, txtar.Parse([]byte("-- shop/suite.yaml --\ntests: t.csv\n")))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "t.csv"), []byte(test.text), 0o600))
+		s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, "suite.yaml"), options(dir))
+		var all strings.Builder
+		if err != nil {
+			all.WriteString(err.Error())
+		} else {
+			for _, p := range s.Problems {
+				fmt.Fprintf(&all, "%s:%d: %s: %s: %s\n", filepath.Base(p.At.File), p.At.Line, p.Case, p.Key, p.What)
+			}
+		}
+		assert.Contains(t, all.String(), test.want, test.text)
 	}
 }
 
@@ -136,7 +203,7 @@ func TestRecogniseAgentV(t *testing.T) {
 
 // FuzzAgentV checks that whatever a suite says is either a problem of it or in a file that can be read.
 func FuzzAgentV(f *testing.F) {
-	for _, name := range []string{"agentv", "agentv-january", "agentv-problems"} {
+	for _, name := range []string{"agentv", "agentv-january", "agentv-problems", "agentv-more"} {
 		archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
 		require.NoError(f, err)
 		for _, file := range archive.Files {
@@ -145,12 +212,15 @@ func FuzzAgentV(f *testing.F) {
 			}
 		}
 	}
+	f.Add("tests: more.csv", "input,__expected,__config:__expected:threshold\n\"a\nb\",contains:x,1\n")
 	f.Add("tests: more.jsonl", `{"input": [], "turns": [{}], "assert": [{"type": "is-json"}]}`)
 	f.Fuzz(func(t *testing.T, text, lines string) {
 		dir := filepath.Join(t.TempDir(), "shop")
 		require.NoError(t, os.MkdirAll(dir, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "suite.yaml"), []byte(text), 0o600))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "more.jsonl"), []byte(lines), 0o600))
+		for _, name := range []string{"more.jsonl", "more.csv"} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o600))
+		}
 		o := options(dir)
 		s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, "suite.yaml"), o)
 		if err != nil {

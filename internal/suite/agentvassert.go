@@ -118,6 +118,17 @@ func (c *agentvCase) evaluation(n *doc.Node) (evaluation, bool) {
 		c.cannot(n.Position(), said, "its opposite is nothing that an evaluator says")
 		return to, false
 	}
+	if turn := c.early[n]; turn > 0 {
+		checks, ok := to.keys[0].Value.([]doc.Pairs)
+		if !ok || to.kind != "text" {
+			c.cannot(n.Position(), "turns.assert", "only texts are looked for in a turn that is not the last: %q "+
+				"judges the whole session", said)
+			return to, false
+		}
+		for i := range checks {
+			checks[i] = append(checks[i], doc.Pair{Key: "turn", Value: turn})
+		}
+	}
 	return to, true
 }
 
@@ -358,7 +369,12 @@ func (a *agentvClaim) set() error {
 	}
 	of := []string{"assert", "assertions", "evaluators", "members"}
 	either(a.Node, a.to.from, a.refuse, of...)
-	least := first(a.Node, "min_score", "threshold")
+	key := "all"
+	if first(a.Node, "min_score", "threshold") != nil || a.scored > 0 {
+		key = "members"
+		a.scored++
+		defer func() { a.scored-- }()
+	}
 	var members []evaluation
 	ids := 0
 	for _, n := range list(first(a.Node, of...), a.to.from+".assert", a.refuse) {
@@ -382,17 +398,14 @@ func (a *agentvClaim) set() error {
 	if len(members) == 0 {
 		return errors.New("it has no assertions")
 	}
-	key := "all"
-	if least != nil {
-		key = "members"
-	}
 	for i, m := range members {
 		switch {
 		case m.reports:
 			a.cannot(m.at, a.to.from+".assert", "%s decides nothing: take it out of the set", m.name)
 		case key == "members" && m.threshold > 0:
-			a.cannot(m.at, a.to.from+".assert", "%s: in a set with a threshold its score counts, not whether it "+
+			a.note(m.at, a.to.from+".assert", "%s: in a set with a threshold its score counts, not whether it "+
 				"reaches its own", m.name)
+			members[i].threshold = 0
 		case key == "all" && m.weight > 0 && m.weight != 1:
 			a.note(m.at, a.to.from+".assert.weight", "all assertions of a set without threshold have to hold")
 			members[i].weight = 0

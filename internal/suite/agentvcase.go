@@ -18,6 +18,8 @@ type agentvCase struct {
 	criteria []string
 	graders  map[string]int
 	bad      bool
+	early    map[*doc.Node]int // turns, from 1, of assertions that are not about the last one
+	scored   int               // sets around an assertion that have a threshold: they take its score
 }
 
 func (c *agentvCase) cannot(at doc.Position, key, what string, args ...any) {
@@ -46,7 +48,10 @@ func (r *agentv) add(t agentvTest) {
 }
 
 func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
-	c := &agentvCase{agentv: r, agentvTest: t, values: r.values(t), graders: make(map[string]int)}
+	c := &agentvCase{
+		agentv: r, agentvTest: t, values: r.values(t), graders: make(map[string]int),
+		early: make(map[*doc.Node]int),
+	}
 	if c.name = first(t.Node, "id", "name").Text(); c.name == "" {
 		c.name = t.id
 	}
@@ -189,7 +194,7 @@ func (c *agentvCase) turns(n *doc.Node) doc.Pairs {
 				c.criteria = append(c.criteria, fmt.Sprintf("Turn %d: %s", i+1, c.render(a, "turns.assert")))
 				c.graders["criteria"]++
 			} else if i < len(n.Items())-1 {
-				c.cannot(a.Position(), "turns.assert", "only what the agent says in its last turn is searched")
+				c.early[a] = i + 1
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,28 +26,79 @@ func (a *agentvClaim) metrics() error {
 	case "cost":
 		ours["threshold"], ours["budget"] = "max_cost_usd", "max_cost_usd"
 	}
-	reason := map[string]string{
-		"max_llm_calls":            "how often the agent asked its model is not known",
-		"target_exploration_ratio": "no evaluator compares reading with writing", "exploration_tolerance": "see above",
-	}
 	for _, e := range a.Node.Entries() {
 		if key := ours[e.Key]; key != "" {
 			a.to.keys = append(a.to.keys, doc.Pair{Key: key, Value: e.Value.Value()})
-		} else if reason[e.Key] != "" {
-			return fmt.Errorf("%s: %s", e.Key, reason[e.Key])
 		}
 	}
-	known := []string{"max_llm_calls", "target_exploration_ratio", "exploration_tolerance"}
-	for key := range ours {
-		known = append(known, key)
+	known := slices.Collect(maps.Keys(ours))
+	counted := make(map[string]any)
+	if a.kind == "execution-metrics" {
+		names := []string{"max_llm_calls", "target_exploration_ratio", "exploration_tolerance"}
+		for _, name := range names {
+			if n := a.Node.Get(name); n != nil {
+				counted[name] = number(n, a.to.from+"."+name, 0, a.refuse)
+			}
+			if n := a.Node.Get("max_llm_calls"); n != nil {
+				a.note(n.Position(), a.to.from+".max_llm_calls", "messages of the agent are counted, as AgentV does")
+			}
+		}
+		if _, alone := counted["exploration_tolerance"]; alone && len(counted) == 1 {
+			return errors.New("exploration_tolerance: there is no target_exploration_ratio")
+		}
+		known = append(known, names...)
 	}
 	a.only(known...)
-	if len(a.to.keys) == 0 {
+	switch {
+	case len(a.to.keys) == 0 && len(counted) == 0:
 		return errors.New("it bounds nothing")
+	case len(counted) == 0:
+		a.to.kind = "metrics"
+		return nil
 	}
-	a.to.kind = "metrics"
+	judge := evaluation{
+		at: a.to.at, from: a.to.from, name: "counts", kind: "code_judge",
+		keys: doc.Pairs{{Key: "script", Value: []string{"python3", "-c", counts}}, {Key: "config", Value: counted}},
+	}
+	if len(a.to.keys) == 0 {
+		a.to.kind, a.to.keys = judge.kind, judge.keys
+		return nil
+	}
+	bounds := judge
+	bounds.name, bounds.kind, bounds.keys = "metrics", "metrics", a.to.keys
+	key := "all"
+	if a.scored > 0 || a.to.threshold > 0 {
+		key = "members"
+		bounds.weight = float64(len(a.to.keys)) // the score is the share of bounds that hold
+		judge.weight = float64(len(counted))
+	}
+	a.to.kind, a.to.keys = "composite", doc.Pairs{{Key: key, Value: a.pairs([]evaluation{bounds, judge})}}
 	return nil
 }
+
+// counts is a judge, in Python, of what AgentV counts: messages of the agent, which it takes for calls of its model,
+// and the share of tool calls that read.
+const counts = `import json, sys
+run = json.load(sys.stdin)
+config = run["config"]
+checks = []
+most = config.get("max_llm_calls")
+if most is not None:
+    n = sum(m["role"] == "assistant" for m in run["output_messages"])
+    checks.append({"text": "%d messages of the agent, at most %g" % (n, most), "passed": n <= most})
+target = config.get("target_exploration_ratio")
+if target is not None:
+    calls = run["trace_summary"]["tool_calls_by_name"]
+    reads = {"read", "grep", "glob", "search", "list", "websearch", "webfetch"}
+    total = sum(calls.values())
+    share = sum(n for name, n in calls.items() if name.lower() in reads) / total if total else None
+    passed = share is not None and abs(share - target) <= config.get("exploration_tolerance", 0.2)
+    found = "no tools were called" if share is None else "%.2f of the tool calls read" % share
+    checks.append({"text": "%s, as expected are %s" % (found, target), "passed": passed})
+print(json.dumps({"score": sum(c["passed"] for c in checks) / len(checks),
+                  "hits": [c["text"] for c in checks if c["passed"]],
+                  "misses": [c["text"] for c in checks if not c["passed"]]}))
+`
 
 // tool returns the name of a tool, as the agent calls it.
 func (a *agentvClaim) tool(n *doc.Node) string {

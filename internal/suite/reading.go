@@ -87,7 +87,7 @@ func (r *reader) load(dir, name string) (*doc.Node, error) {
 	}
 	d := r.docs[file]
 	if d == nil {
-		if d = doc.Parse(file, data); filepath.Ext(file) == ".json" {
+		if d = doc.ParseMerging(file, data); filepath.Ext(file) == ".json" {
 			d = doc.ParseJSON(file, data)
 		}
 		r.docs[file] = d

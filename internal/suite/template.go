@@ -24,6 +24,17 @@ var (
 	referenceKey = lazyregexp.New(`\.([\w$-]+)|\[\s*(?:(\d+)|'([^']*)'|"([^"]*)")\s*\]`)
 )
 
+// noValueError is the error of a name without value: the filter default has one.
+type noValueError string
+
+func (e noValueError) Error() string { return string(e) }
+
+// lookup is a value that has the values of names, such as those of the environment.
+type lookup func(name string) (string, error)
+
+// defaultIn is the filter default, with a text.
+var defaultIn = lazyregexp.New(`^default\(\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\)$`)
+
 // filters are those of Nunjucks that are known.
 var filters = map[string]func(v any) (string, error){
 	"trim":  func(v any) (string, error) { return strings.TrimSpace(written(v)), nil },
@@ -76,6 +87,14 @@ func (r *renderer) fill(part string, depth int) (string, error) {
 	}
 	words := strings.Split(strings.Trim(inner, "- \t\r\n"), "|")
 	v, err := lookUp(strings.TrimSpace(words[0]), r.values)
+	if len(words) > 1 {
+		if m := defaultIn.FindStringSubmatch(strings.TrimSpace(words[1])); m != nil {
+			if _, none := errors.AsType[noValueError](err); none {
+				v, err = m[1]+m[2], nil
+			}
+			words = words[1:]
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -103,13 +122,20 @@ func lookUp(expression string, values map[string]any) (any, error) {
 		return nil, fmt.Errorf("{{%s}} is more than the name of a value: write out what it makes",
 			excerpt.Line(expression, 80))
 	}
+	none := noValueError(fmt.Sprintf("{{%s}} has no value", expression))
 	v, ok := values[m[1]]
 	if !ok {
-		return nil, fmt.Errorf("{{%s}} has no value", expression)
+		return nil, none
 	}
 	for _, key := range referenceKey.FindAllStringSubmatch(m[2], -1) {
 		ok = false
 		switch in := v.(type) {
+		case lookup:
+			text, err := in(key[1] + key[3] + key[4])
+			if err != nil {
+				return nil, err
+			}
+			v, ok = text, true
 		case map[string]any:
 			v, ok = in[key[1]+key[2]+key[3]+key[4]]
 		case []any:
@@ -118,8 +144,11 @@ func lookUp(expression string, values map[string]any) (any, error) {
 			}
 		}
 		if !ok {
-			return nil, fmt.Errorf("{{%s}} has no value", expression)
+			return nil, none
 		}
+	}
+	if _, all := v.(lookup); all {
+		return nil, fmt.Errorf("{{%s}}: name the value that is meant", expression)
 	}
 	return v, nil
 }

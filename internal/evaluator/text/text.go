@@ -5,9 +5,11 @@ package text
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
@@ -24,6 +26,7 @@ type check struct {
 	id   string
 	text string // what must hold, in words
 	file string // clean, below the workspace, or created; empty: it is about the agent's last message
+	turn int    // of the message; 0: the last one
 	rule rule
 }
 
@@ -41,18 +44,22 @@ func (j judge) Needs() evaluator.Needs {
 func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
 	var t expect.Tally
 	var checks []result.Check
-	sources := make(map[string]source)
+	type place struct {
+		file string
+		turn int
+	}
+	sources := make(map[place]source)
 	for _, c := range j.checks {
-		s, read := sources[c.file]
+		s, read := sources[place{c.file, c.turn}]
 		if !read {
 			err := ctx.Err()
 			if err == nil {
-				s, err = open(ctx, in, c.file)
+				s, err = open(ctx, in, c.file, c.turn)
 			}
 			if err != nil {
 				return evaluator.Verdict{Outcome: result.Error, Reason: err.Error()}
 			}
-			sources[c.file] = s
+			sources[place{c.file, c.turn}] = s
 		}
 		done := result.Check{ID: c.id, Text: c.text, Outcome: result.Fail, Evidence: s.missing}
 		what, holds := excerpt.Line(c.text, maxText), false
@@ -76,9 +83,12 @@ func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 const created = "the list of created files/"
 
 // open returns the message, the file or the list that a check is about.
-func open(ctx context.Context, in evaluator.Input, file string) (source, error) {
+func open(ctx context.Context, in evaluator.Input, file string, turn int) (source, error) {
 	switch file {
 	case "":
+		if turn > 0 {
+			return ofTurn(in.Run, turn), nil
+		}
 		s := source{text: in.Run.Answer()}
 		if strings.TrimSpace(s.text) == "" {
 			s.missing = "the agent said nothing in its last turn"
@@ -101,6 +111,19 @@ func open(ctx context.Context, in evaluator.Input, file string) (source, error) 
 	}
 	return source{file, string(data), missing}, err
 }
+
+// ofTurn returns the agent's last message in a turn.
+func ofTurn(run *trajectory.Run, turn int) source {
+	s := source{name: messageOf(turn), text: run.AnswerOf(turn)}
+	if n := run.Turns(); turn > n {
+		s.missing = fmt.Sprintf("there is no turn %d: the session has %d", turn, n)
+	} else if strings.TrimSpace(s.text) == "" {
+		s.missing = fmt.Sprintf("the agent said nothing in turn %d", turn)
+	}
+	return s
+}
+
+func messageOf(turn int) string { return fmt.Sprintf("the last message of turn %d", turn) }
 
 // createdFiles returns the paths of the files that a diff, as [evaluator.Input] has it, says are new.
 func createdFiles(diff string) []string {
@@ -141,6 +164,7 @@ type checkKeys struct {
 	MinCount    int      `yaml:"min_count" default:"1" min:"1" max:"10000" doc:"How often contains, matches are there."`
 	MaxCount    int      `yaml:"max_count" min:"1" max:"10000" doc:"How often at most; default: any number of times."`
 	File        string   `yaml:"file" min:"1" doc:"File in the workspace; default: the agent's last message."`
+	Turn        int      `yaml:"turn" min:"1" max:"1000" doc:"The message that ends this turn; default: the last turn."`
 	Target      string   `yaml:"target" enum:"created_files" doc:"The paths of files that the agent made, a line each."`
 }
 
@@ -181,6 +205,9 @@ func (k checkKeys) compile(item *doc.Node) check {
 			item.Errorf("target", "give either `file` or `target`")
 		}
 	}
+	if c.turn = k.Turn; k.Turn > 0 && c.file != "" {
+		item.Errorf("turn", "is about messages: a file is looked at as the agent left it")
+	}
 	var given []string
 	for _, op := range ops {
 		if item.Get(op) != nil {
@@ -202,7 +229,11 @@ func (k checkKeys) compile(item *doc.Node) check {
 		c.rule.patterns = append(c.rule.patterns, compilePattern(p, strings.HasSuffix(c.rule.op, "matches")))
 	}
 	if c.text == "" {
-		c.text = source{name: strings.TrimSuffix(c.file, "/")}.String() + " " + c.rule.String()
+		s := source{name: strings.TrimSuffix(c.file, "/")}
+		if c.turn > 0 {
+			s.name = messageOf(c.turn)
+		}
+		c.text = s.String() + " " + c.rule.String()
 	}
 	return c
 }

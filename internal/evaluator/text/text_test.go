@@ -374,3 +374,39 @@ func FuzzEvaluate(f *testing.F) {
 		}
 	})
 }
+
+func TestTurn(t *testing.T) {
+	run := &trajectory.Run{Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.Prompt{Text: "add"}},
+		{Turn: 1, Body: trajectory.Message{Text: "let me see"}},
+		{Turn: 1, Body: trajectory.Message{Text: "def add"}},
+		{Turn: 2, Body: trajectory.Prompt{Text: "go on"}},
+		{Turn: 3, Body: trajectory.Prompt{Text: "hints"}},
+		{Turn: 3, Body: trajectory.Message{Text: "-> int"}},
+	}}
+	for _, test := range []struct {
+		keys     string
+		holds    bool
+		evidence string
+	}{
+		{"contains: [def], turn: 1", true, `"def" is on line 1 of the last message of turn 1: "def add"`},
+		{"contains: [see], turn: 1", false, `"see" is not found in the last message of turn 1`},
+		{"not_contains: [see], turn: 1", true, `"see" is not found in the last message of turn 1`},
+		{"contains: [def], turn: 3", false, `"def" is not found in the last message of turn 3`},
+		{"contains: [def]", false, `"def" is not found in the last message`},
+		{"not_contains: [def], turn: 2", false, "the agent said nothing in turn 2"},
+		{"not_contains: [def], turn: 4", false, "there is no turn 4: the session has 3"},
+	} {
+		c := check(t, test.keys, evaluator.Input{Run: run})
+		assert.Equal(t, test.holds, c.Outcome == result.Pass, test.keys)
+		assert.Contains(t, c.Evidence, test.evidence, test.keys)
+	}
+	c := check(t, "contains: [def], turn: 1", evaluator.Input{Run: run})
+	assert.Equal(t, `the last message of turn 1 contains "def"`, c.Text)
+	for _, keys := range []string{"file: a.txt", "target: created_files"} {
+		_, err := parse("checks: [{id: a, contains: [a], turn: 1, " + keys + "}]")
+		assert.ErrorContains(t, err, "turn: is about messages: a file is looked at as the agent left it")
+	}
+	_, err := parse("checks: [{id: a, contains: [a], turn: 0}]")
+	assert.ErrorContains(t, err, "turn")
+}
