@@ -197,7 +197,8 @@ func TestValidate(t *testing.T) {
 			"missing",
 			[]string{"nowhere.yaml"},
 			called{2, "", "load playbook: open " + filepath.Join(dir, "nowhere.yaml") +
-				": no such file or directory\nsdd-eval: validate: 1 of 1 file not valid\n"},
+				": no such file or directory\nsdd-eval: validate: 1 of 1 file not valid\n" +
+				"next: correct the path, or let sdd-eval init write a first playbook\n"},
 		},
 		{
 			"directory",

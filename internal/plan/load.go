@@ -64,12 +64,27 @@ func (s Source) parse() (*doc.Document, error) {
 		return doc.Parse(s.Name, s.Data), nil
 	}
 	d, err := doc.Load(s.Path, s.Name)
-	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(s.Path, "*?[") {
-		err = fmt.Errorf("%w: the shell found no file for this pattern", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.missing(err)
 	} else if info, _ := os.Stat(s.Path); err != nil && info != nil && info.IsDir() {
 		err = fmt.Errorf("%w: name a playbook in it", err)
 	}
 	return d, err
+}
+
+// missing says of a file that is not there what its name may have meant, or how to get one.
+func (s Source) missing(err error) error {
+	if strings.ContainsAny(s.Path, "*?[") {
+		return fmt.Errorf("%w: the shell found no file for this pattern", err)
+	}
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(s.Path), "*.y*ml"))
+	for i := range beside {
+		beside[i] = filepath.Base(beside[i])
+	}
+	if similar := doc.DidYouMean(filepath.Base(s.Path), beside); similar != "" {
+		return fmt.Errorf("%w%s", err, similar)
+	}
+	return fault.Advise(err, "correct the path, or let sdd-eval init write a first playbook")
 }
 
 // Parse parses the text of a playbook. The name of its file is used in positions and for the playbook's default name,

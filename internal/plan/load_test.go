@@ -17,6 +17,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -278,6 +279,12 @@ func TestLoadErrors(t *testing.T) {
 	_, err := plan.Load("testdata/nothing.yaml", kinds)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	assert.ErrorContains(t, err, "testdata/nothing.yaml")
+
+	assert.Equal(t, "correct the path, or let sdd-eval init write a first playbook", fault.Advice(err))
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "greet.yaml"), nil, 0o600))
+	_, err = plan.Load(filepath.Join(dir, "geet.yaml"), kinds)
+	assert.ErrorContains(t, err, `geet.yaml: no such file or directory, did you mean "greet.yaml"?`)
 
 	_, err = plan.Load("testdata", kinds)
 	require.EqualError(t, err, "load playbook: read testdata: is a directory: name a playbook in it")
