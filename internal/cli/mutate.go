@@ -17,15 +17,15 @@ import (
 type mutateOptions struct {
 	recordingsFlags
 	format, minKilled string
-	strict            bool
+	strict, thorough  bool
 	sample, seed      int
 }
 
 func mutateCommand() command {
 	return command{
 		name: "mutate",
-		usage: "[--format FORMAT] [--min-killed SHARE] [--strict] [--sample N] [--seed N] [--root DIR]\n" +
-			"                  [--cassettes DIR] PLAYBOOK...",
+		usage: "[--format FORMAT] [--min-killed SHARE] [--strict] [--thorough] [--sample N] [--seed N]\n" +
+			"                  [--root DIR] [--cassettes DIR] PLAYBOOK...",
 		short: "ask whether an eval would notice a bad agent",
 		long: `Derives from each recorded session others that could have happened, in which the agent did worse, and
 has the steps and evaluators of its playbook judge them. What an evaluator or a step fails is killed;
@@ -50,6 +50,8 @@ sdd-eval mutate --format junit evals/refund/refund.yaml > mutants.xml`,
 			f.text(&o.minKilled, "min-killed", kindText, "Fail if a smaller `SHARE` of a playbook's mutants "+
 				"is known to be killed, such as 0.9.")
 			f.BoolVar(&o.strict, "strict", false, "Count survivors that the playbook accepts as not noticed.")
+			f.BoolVar(&o.thorough, "thorough", false, "Have each step and evaluator judge each mutant, also where "+
+				"another has failed it: the whole of who kills what.")
 			f.number(&o.sample, "sample", 1, "Judge `N` mutants of each unit at most, chosen by a seed.")
 			f.number(&o.seed, "seed", 0, "The `N` that --sample chooses by; default: 0.")
 			o.define(f)
@@ -80,7 +82,9 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 		if err != nil {
 			return err
 		}
-		report, err := mutate.Run(ctx, runner, planned, mutate.Config{Sample: o.sample, Seed: uint64(o.seed)})
+		report, err := mutate.Run(ctx, runner, planned, mutate.Config{
+			Sample: o.sample, Seed: uint64(o.seed), Thorough: o.thorough,
+		})
 		if ctx.Err() != nil {
 			return err
 		}

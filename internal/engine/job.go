@@ -101,6 +101,9 @@ func reports(j plan.Job) bool {
 
 func skipped(s plan.Step) result.Step {
 	return result.Step{
-		Name: stepName(s), Position: s.Position.String(), Outcome: result.Skip, Reason: "a step before it did not pass",
+		Name: stepName(s), Position: s.Position.String(), Outcome: result.Skip, Reason: notReached,
 	}
 }
+
+// notReached is why a step was skipped.
+const notReached = "a step before it did not pass"

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -36,15 +38,77 @@ func (r *Runner) Recording(
 }
 
 // Recast judges a unit as if c were its cassette, with its steps and evaluators. Nothing is kept or recorded, and what
-// models say of it comes from the unit's recording alone. Its jobs before are not waited for.
-func (r *Runner) Recast(ctx context.Context, u plan.Unit, c *cassette.Cassette) result.Unit {
+// models say of it comes from the unit's recording alone. Its jobs before are not waited for. After is what the steps
+// behind the last prompt came to where they met the same workspace, as [Afterwards] returned it; nil: they run.
+func (r *Runner) Recast(ctx context.Context, u plan.Unit, c *cassette.Cassette, after []result.Step) result.Unit {
+	if after != nil {
+		u.Steps = u.Steps[:asked(u)]
+	}
 	a := r.newAttempt(u, rehearses, io.Discard, newUnit(u, r.now(), nil))
-	a.tape.recast = c
+	a.tape.recast, a.after = c, after
 	if err := panics.Catch(func() error { return a.run(ctx) }); err != nil {
 		a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), fault.Advice(err)
 	}
 	r.redact(&a.result)
 	return a.result
+}
+
+// addAfter adds what steps came to that need not run. They only did where those before had passed.
+func (a *attempt) addAfter(failed bool) bool {
+	for _, s := range a.after {
+		if failed {
+			s = result.Step{Name: s.Name, Position: s.Position, Outcome: result.Skip, Reason: notReached}
+		}
+		a.result.Steps = append(a.result.Steps, s)
+	}
+	return failed || slices.ContainsFunc(a.after, func(s result.Step) bool { return s.Outcome == result.Fail })
+}
+
+// asked is how many steps of a unit there are up to its last prompt.
+func asked(u plan.Unit) int {
+	for i, s := range slices.Backward(u.Steps) {
+		if s.Prompts() {
+			return i + 1
+		}
+	}
+	return len(u.Steps)
+}
+
+// Afterwards returns what the steps behind the last prompt came to in a unit's result, for units that meet the same
+// workspace there; nil if there are none, or if they may come to something else or leave what evaluators look at.
+func Afterwards(u plan.Unit, res result.Unit) []result.Step {
+	n := asked(u)
+	if n == len(u.Steps) || len(res.Steps) != len(u.Steps) ||
+		slices.ContainsFunc(u.Evaluators, func(e plan.Evaluator) bool { return e.AfterSteps }) {
+		return nil
+	}
+	for i, s := range res.Steps {
+		if s.Outcome == result.Error || i < n && s.Outcome != result.Pass {
+			return nil
+		}
+	}
+	return res.Steps[n:]
+}
+
+// Quick returns the unit without what costs most and changes nothing for the rest of it: steps behind its last prompt,
+// and evaluators that start processes, ask models or look at what those steps leave. Left names these; if there are
+// none, the unit is whole.
+func Quick(u plan.Unit) (quick plan.Unit, left []string) {
+	n := asked(u)
+	for _, s := range u.Steps[n:] {
+		left = append(left, "step "+stepName(s))
+	}
+	quick = u
+	quick.Steps, quick.Evaluators = u.Steps[:n], nil
+	for _, e := range u.Evaluators {
+		if needs := e.Config.(evaluator.Evaluator).Needs(); needs&evaluator.StartsChild != 0 || needs.Asks() ||
+			e.AfterSteps {
+			left = append(left, e.Name)
+		} else {
+			quick.Evaluators = append(quick.Evaluators, e)
+		}
+	}
+	return quick, left
 }
 
 // StartsChildrenFor reports whether judging a replay of the unit starts processes.

@@ -143,6 +143,8 @@ type attempt struct {
 	judgments *judgment.File
 	children  children
 	given     []string // keys in what the agent began with
+	// after is what steps behind those of the unit came to, if that is known.
+	after []result.Step
 }
 
 // children are the processes that were started for an attempt.
@@ -205,6 +207,9 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
 	failed, err := a.steps(ctx)
+	if err == nil && a.after != nil {
+		failed = a.addAfter(failed)
+	}
 	err = errors.Join(err, a.setRun())
 	if err == nil {
 		err = a.checkSession()

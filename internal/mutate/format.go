@@ -78,10 +78,16 @@ func Text(reports []Report, strict bool) string {
 }
 
 func (k Killer) String() string {
+	text := excerpt.Line(k.Name, 100)
 	if k.Killed == 0 {
-		return excerpt.Line(k.Name, 100) + " never killed any"
+		text += " never killed any"
+	} else {
+		text += fmt.Sprintf(" killed %d, %d of them alone", k.Killed, k.Alone)
 	}
-	return fmt.Sprintf("%s killed %d, %d of them alone", excerpt.Line(k.Name, 100), k.Killed, k.Alone)
+	if k.Unasked > 0 {
+		text += fmt.Sprintf("; it did not judge %d that others had killed", k.Unasked)
+	}
+	return text
 }
 
 // list writes what people have to look at.
@@ -120,9 +126,9 @@ func Markdown(reports []Report, strict bool) string {
 				fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", row.Name, row.Killed, row.Survived, row.Accepted,
 					row.Unknown, row.Equivalent)
 			}
-			b.WriteString("\n| evaluator | killed | alone |\n|---|--:|--:|\n")
+			b.WriteString("\n| evaluator | killed | alone | not asked |\n|---|--:|--:|--:|\n")
 			for _, k := range ByEvaluator(units) {
-				fmt.Fprintf(&b, "| %s | %d | %d |\n", cell(k.Name), k.Killed, k.Alone)
+				fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", cell(k.Name), k.Killed, k.Alone, k.Unasked)
 			}
 			heading := "\n| survivor | what the agent did | what to write |\n|---|---|---|\n"
 			for _, u := range units {

@@ -113,9 +113,9 @@ func open(t testing.TB, root, playbook string) (*engine.Runner, *plan.Plan) {
 	planned, err := pb.Plan()
 	require.NoError(t, err)
 	r, err := engine.New(planned, engine.Config{
-		Mode: engine.Replay, Root: root, Source: root, Cassettes: "cassettes",
+		Mode: engine.Replay, Root: root, Source: root, Cassettes: "cassettes", Sandbox: "none",
 		Command: func(engine.Mode, plan.Unit) string { return "sdd-eval run" },
-		Getenv:  func(string) string { return "" },
+		Getenv:  func(string) string { return "" }, Environ: os.Environ(),
 	})
 	require.NoError(t, err)
 	return r, planned

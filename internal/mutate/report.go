@@ -36,8 +36,9 @@ const (
 type Finding struct {
 	Mutant
 	Status Status
-	// By names who failed it.
-	By []string
+	// By names who failed it. Quick: what starts processes or asks models did not judge it, since these had failed it.
+	By    []string
+	Quick bool
 	// Reason says why nothing is known, or why it need not be noticed.
 	Reason string
 	// Same are other mutants that are the same session.
@@ -62,6 +63,7 @@ type UnitReport struct {
 	Evaluators        []Judge
 	Notes             []string
 	Recorded          []cassette.Turn
+	left              []string // what did not judge mutants that are quick
 }
 
 // Report is what became of the mutants of a playbook's units.
@@ -190,11 +192,13 @@ func ByOperator(units []UnitReport) []Row {
 	return rows
 }
 
-// Killer says how many mutants an evaluator or a step failed, and how many nobody else did.
+// Killer says how many mutants an evaluator or a step failed, how many of those nobody else did, and how many it did
+// not judge since others had failed them.
 type Killer struct {
-	Name   string `json:"name"`
-	Killed int    `json:"killed"`
-	Alone  int    `json:"alone"`
+	Name    string `json:"name"`
+	Killed  int    `json:"killed"`
+	Alone   int    `json:"alone"`
+	Unasked int    `json:"unasked"`
 }
 
 // ByEvaluator says who killed what, those that never did included, most first.
@@ -215,8 +219,13 @@ func ByEvaluator(units []UnitReport) []Killer {
 			for _, name := range f.By {
 				k := at(name)
 				k.Killed++
-				if len(f.By) == 1 {
+				if len(f.By) == 1 && !f.Quick {
 					k.Alone++
+				}
+			}
+			if f.Quick {
+				for _, name := range u.left {
+					at(name).Unasked++
 				}
 			}
 		}

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
@@ -29,6 +26,8 @@ type Config struct {
 	// Sample is how many mutants of a unit are judged, chosen by Seed; 0: all.
 	Sample int
 	Seed   uint64
+	// Thorough has each step and evaluator judge each mutant, also where another has failed it before.
+	Thorough bool
 }
 
 // Run makes mutants of the recorded units of a plan and has them judged. An error says that there is no score: a unit
@@ -36,7 +35,7 @@ type Config struct {
 func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report, error) {
 	report := Report{Playbook: p.Playbook.File, Sample: c.Sample, Seed: c.Seed}
 	var sessions []*Session
-	var tapes []*cassette.Cassette
+	var courts []*court
 	for _, u := range p.Units {
 		if u.Variant.Reference { // which others are compared with: it need not pass
 			continue
@@ -45,10 +44,11 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 		if err != nil {
 			return report, err
 		}
-		if res := r.Recast(ctx, u, tape); res.Outcome != result.Pass {
+		court := newCourt(r, u, tape, c.Thorough)
+		if res := court.whole(ctx, tape.Turns); res.Outcome != result.Pass {
 			return report, &NotPassing{Unit: u.ID(), Outcome: res.Outcome, Reason: reasonOf(res)}
 		}
-		sessions, tapes = append(sessions, s), append(tapes, tape)
+		sessions, courts = append(sessions, s), append(courts, court)
 	}
 	var answers []Answer
 	for _, s := range sessions {
@@ -61,7 +61,7 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 		if c.Selected != nil && !c.Selected(s.Unit) {
 			continue
 		}
-		unit, err := judge(ctx, r, s, tapes[i], c)
+		unit, err := judge(ctx, courts[i], s, c)
 		if err != nil {
 			return report, err
 		}
@@ -145,9 +145,7 @@ func read(ctx context.Context, r *engine.Runner, u plan.Unit) (*Session, *casset
 }
 
 // judge judges the mutants of a unit.
-func judge(
-	ctx context.Context, r *engine.Runner, s *Session, tape *cassette.Cassette, c Config,
-) (UnitReport, error) {
+func judge(ctx context.Context, court *court, s *Session, c Config) (UnitReport, error) {
 	all := Derive(s)
 	unit := UnitReport{
 		ID: s.Unit.ID(), Case: s.Unit.Case.ID, Variant: s.Unit.Variant.ID, Notes: s.Notes, Recorded: s.Turns,
@@ -191,27 +189,16 @@ func judge(
 		rng.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
 		open = open[:c.Sample]
 	}
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	if r.StartsChildrenFor(s.Unit) {
-		group.SetLimit(1)
+	findings := make([]*Finding, len(open))
+	for i, n := range open {
+		findings[i] = &unit.Findings[n]
 	}
-	for _, i := range open {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			f := &unit.Findings[i]
-			f.settle(decided(s.Unit, r.Recast(ctx, s.Unit, &cassette.Cassette{
-				Path: tape.Path, Sum: tape.Sum, Header: tape.Header, Turns: f.Turns,
-			})))
-			return nil
+	unit.left = slices.DeleteFunc(slices.Clone(court.left), func(name string) bool {
+		return slices.ContainsFunc(s.Unit.Evaluators, func(e plan.Evaluator) bool {
+			return e.Advisory && e.Name == name
 		})
-	}
-	if err := group.Wait(); err != nil {
-		return unit, err
-	}
-	if err := context.Cause(ctx); err != nil {
+	})
+	if err := court.judge(ctx, findings); err != nil {
 		return unit, err
 	}
 	unit.Findings = slices.DeleteFunc(unit.Findings, func(f Finding) bool { return f.Status == "" })
@@ -231,64 +218,6 @@ func looks(e plan.Evaluator) Sense {
 		return Calls
 	}
 	return Answers
-}
-
-// decided returns a result without the evaluators that decide nothing: what they do not know says nothing of a mutant.
-func decided(u plan.Unit, res result.Unit) result.Unit {
-	if res.Reason != "" || len(res.Evaluations) != len(u.Evaluators) { // it ended before
-		return res
-	}
-	var kept []result.Evaluation
-	for i, e := range res.Evaluations {
-		if !u.Evaluators[i].Advisory {
-			kept = append(kept, e)
-		}
-	}
-	res.Evaluations = kept
-	if res.Outcome == result.Error || res.Outcome == result.Skip {
-		res.Judge()
-	}
-	return res
-}
-
-// settle says what became of a mutant. An error never kills: then nothing is known, unless an evaluator failed it.
-func (f *Finding) settle(res result.Unit) {
-	f.Status = Survived
-	for _, e := range res.Evaluations {
-		switch e.Outcome {
-		case result.Fail:
-			f.By = append(f.By, e.Name)
-		case result.Error, result.Skip:
-			f.Status, f.Reason = Unknown, e.Name+": "+e.Reason
-		}
-	}
-	for _, s := range res.Steps {
-		if s.Outcome == result.Fail {
-			f.By = append(f.By, "step "+s.Name)
-		}
-	}
-	switch {
-	case len(f.By) > 0:
-		f.Status, f.Reason = Killed, ""
-	case res.Outcome == result.Fail:
-		f.Status, f.By, f.Reason = Killed, []string{"the unit's end"}, ""
-	case res.Outcome != result.Pass && f.Status == Survived:
-		f.Status, f.Reason = Unknown, reasonOf(res)
-	case f.Status == Survived && f.Right != "":
-		f.Status, f.Reason = Equivalent, f.Right
-	}
-}
-
-func reasonOf(u result.Unit) string {
-	if u.Reason != "" {
-		return u.Reason
-	}
-	for _, e := range u.Evaluations {
-		if e.Outcome == result.Error || e.Outcome == result.Fail || e.Outcome == result.Skip {
-			return e.Name + ": " + e.Reason
-		}
-	}
-	return ""
 }
 
 // sight is a digest of what can be seen of a session, whatever its evaluators look at.

@@ -1,0 +1,168 @@
+package mutate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+// court judges sessions of a unit. Processes are what costs: what an evaluator fails that starts none need not meet the
+// others, and the steps behind the agent come to the same wherever they meet the same workspace.
+type court struct {
+	runner *engine.Runner
+	unit   plan.Unit
+	tape   *cassette.Cassette
+	quick  plan.Unit // the unit without what is in left
+	left   []string  // what a quick judgement leaves out; nil: nothing
+	mu     sync.Mutex
+	after  map[[sha256.Size]byte][]result.Step // by what the agent left
+}
+
+func newCourt(r *engine.Runner, u plan.Unit, tape *cassette.Cassette, thorough bool) *court {
+	c := &court{runner: r, unit: u, tape: tape, after: make(map[[sha256.Size]byte][]result.Step)}
+	if !thorough {
+		c.quick, c.left = engine.Quick(u)
+	}
+	return c
+}
+
+// judge settles findings.
+func (c *court) judge(ctx context.Context, findings []*Finding) error {
+	if len(c.left) > 0 {
+		if err := together(ctx, runtime.GOMAXPROCS(0), findings, func(f *Finding) {
+			res := c.runner.Recast(ctx, c.quick, c.with(f.Turns), nil)
+			for _, e := range res.Evaluations {
+				if e.Outcome == result.Fail {
+					f.By, f.Quick = append(f.By, e.Name), true
+				}
+			}
+			if f.Quick {
+				f.Status = Killed
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	var open []*Finding
+	for _, f := range findings {
+		if f.Status == "" {
+			open = append(open, f)
+		}
+	}
+	atOnce := runtime.GOMAXPROCS(0)
+	if c.runner.StartsChildrenFor(c.unit) {
+		atOnce = 1
+	}
+	return together(ctx, atOnce, open, func(f *Finding) { f.settle(decided(c.unit, c.whole(ctx, f.Turns))) })
+}
+
+// together does something for each finding, several at a time.
+func together(ctx context.Context, atOnce int, findings []*Finding, do func(*Finding)) error {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, f := range findings {
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				do(f)
+			}
+			return context.Cause(ctx)
+		})
+	}
+	return group.Wait()
+}
+
+// with is the recording with another session.
+func (c *court) with(turns []cassette.Turn) *cassette.Cassette {
+	return &cassette.Cassette{Path: c.tape.Path, Sum: c.tape.Sum, Header: c.tape.Header, Turns: turns}
+}
+
+// whole has everything judge a session.
+func (c *court) whole(ctx context.Context, turns []cassette.Turn) result.Unit {
+	var deltas []workspace.Delta
+	for _, t := range turns {
+		deltas = append(deltas, t.Delta)
+	}
+	data, err := json.Marshal(deltas)
+	if err != nil {
+		return c.runner.Recast(ctx, c.unit, c.with(turns), nil)
+	}
+	key := sha256.Sum256(data)
+	c.mu.Lock()
+	after := c.after[key]
+	c.mu.Unlock()
+	res := c.runner.Recast(ctx, c.unit, c.with(turns), after)
+	if after == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.after[key] = engine.Afterwards(c.unit, res)
+	}
+	return res
+}
+
+// decided returns a result without the evaluators that decide nothing: what they do not know says nothing of a mutant.
+func decided(u plan.Unit, res result.Unit) result.Unit {
+	if res.Reason != "" || len(res.Evaluations) != len(u.Evaluators) { // it ended before
+		return res
+	}
+	var kept []result.Evaluation
+	for i, e := range res.Evaluations {
+		if !u.Evaluators[i].Advisory {
+			kept = append(kept, e)
+		}
+	}
+	res.Evaluations = kept
+	if res.Outcome == result.Error || res.Outcome == result.Skip {
+		res.Judge()
+	}
+	return res
+}
+
+// settle says what became of a mutant. An error never kills: then nothing is known, unless an evaluator failed it.
+func (f *Finding) settle(res result.Unit) {
+	f.Status = Survived
+	for _, e := range res.Evaluations {
+		switch e.Outcome {
+		case result.Fail:
+			f.By = append(f.By, e.Name)
+		case result.Error, result.Skip:
+			f.Status, f.Reason = Unknown, e.Name+": "+e.Reason
+		}
+	}
+	for _, s := range res.Steps {
+		if s.Outcome == result.Fail {
+			f.By = append(f.By, "step "+s.Name)
+		}
+	}
+	switch {
+	case len(f.By) > 0:
+		f.Status, f.Reason = Killed, ""
+	case res.Outcome == result.Fail:
+		f.Status, f.By, f.Reason = Killed, []string{"the unit's end"}, ""
+	case res.Outcome != result.Pass && f.Status == Survived:
+		f.Status, f.Reason = Unknown, reasonOf(res)
+	case f.Status == Survived && f.Right != "":
+		f.Status, f.Reason = Equivalent, f.Right
+	}
+}
+
+func reasonOf(u result.Unit) string {
+	if u.Reason != "" {
+		return u.Reason
+	}
+	for _, e := range u.Evaluations {
+		if e.Outcome == result.Error || e.Outcome == result.Fail || e.Outcome == result.Skip {
+			return e.Name + ": " + e.Reason
+		}
+	}
+	return ""
+}
