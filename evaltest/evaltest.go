@@ -186,6 +186,8 @@ type harness struct {
 	runDir string
 	// suite is the evals of a skill that are run; nil: others are.
 	suite *skill.Suite
+	// held is the baseline of such evals; nil: all checks must hold.
+	held *held
 }
 
 // cassettes is the directory of the cassettes, absolute.
@@ -351,6 +353,9 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 		})
 	}
 	h.jobs(t, run, planned.After(), &ended)
+	if h.held != nil {
+		h.held.judge(t)
+	}
 	ended.judge(t)
 }
 

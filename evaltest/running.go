@@ -60,6 +60,9 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *plan.Plan, cfg 
 	if err == nil && runner.Impure(ctx) {
 		err = project.KeepOutOfCache(h.module)
 	}
+	if err == nil && h.held != nil {
+		err = h.held.begin(ctx, runner)
+	}
 	if err != nil {
 		return nil, withAdvice(err)
 	}

@@ -1,8 +1,10 @@
 package evaltest
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,12 +12,15 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/baseline"
+	"github.com/sdd-eval/sdd-eval/internal/compare"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
@@ -25,6 +30,9 @@ import (
 // skill and one without it, as [Describe] makes them; what holds without the skill decides nothing. A check that does
 // not hold with it fails the test, and so does a trigger, <skill>-triggers/<id>, after which the skill fires or is
 // silent against what is expected. Triggers that are not recorded are logged and not asked.
+//
+// Where `sdd-eval skill --bless` has written a baseline, the cases that it knows are held to that instead, under the
+// gate "worse": what fails as it says is logged, and what comes out otherwise fails the test of the playbook.
 //
 // Recordings are below evals/.sdd-eval, and only the command makes them, since it asks first: in the modes record and
 // live the test fails, in others it replays. No evals, no recordings, and a case that cannot be run or judged are
@@ -55,10 +63,14 @@ func Skill(t *testing.T, dir string, opts ...Option) {
 	if err != nil {
 		door.Of(t).Fatalf("evaltest.Skill: %s: %v", dir, withAdvice(err))
 	}
-	for _, pb := range all {
-		t.Run(door.Name(pb.Name), func(t *testing.T) {
+	for _, g := range all {
+		own := *h
+		if own.held, err = heldTo(s, g.queries, dir); err != nil {
+			door.Of(t).Fatalf("evaltest.Skill: %v", withAdvice(err))
+		}
+		t.Run(door.Name(g.Name), func(t *testing.T) {
 			t.Helper()
-			h.describe(t, pb)
+			own.describe(t, g.Playbook)
 		})
 	}
 }
@@ -88,49 +100,116 @@ func (h *harness) skill(t *testing.T, dir string) (*skill.Suite, error) {
 	return s, nil
 }
 
+// generated is a playbook that was written for a skill: of its cases, or of its queries.
+type generated struct {
+	*plan.Playbook
+	queries bool
+}
+
 // generated writes the playbook of a skill's cases and, if they are recorded, that of its queries, and reads them.
-func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) ([]*plan.Playbook, error) {
+func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) (all []generated, err error) {
 	t.Helper()
-	who, ok := s.RecordedAgent()
-	if !ok {
+	if _, ok := s.RecordedAgent(false); !ok {
 		return nil, fault.Advise(fmt.Errorf("there are no recordings in %s", s.Cassettes()),
 			"record them where an agent has a login: sdd-eval skill "+words.Join(dir))
 	}
-	if p, _ := agent.Lookup(who.Kind); p.NeedsPreset {
-		who.Preset = agent.Login
-	}
-	options := skill.Options{By: "evaltest.Skill", Agent: who, Judge: s.RecordedJudge()}
-	var files []string
-	if s.Runnable() > 0 {
-		file, err := s.Generate(t.Context(), options, []string{skill.With, skill.Without})
+	add := func(queries bool, generate func(skill.Options) (string, error)) {
 		if err != nil {
-			return nil, err
+			return
 		}
-		files = append(files, file)
+		who, _ := s.RecordedAgent(queries)
+		if p, _ := agent.Lookup(who.Kind); p.NeedsPreset {
+			who.Preset = agent.Login
+		}
+		var file string
+		file, err = generate(skill.Options{By: "evaltest.Skill", Agent: who, Judge: s.RecordedJudge()})
+		if err != nil {
+			return
+		}
+		g := generated{queries: queries}
+		g.Playbook, err = h.load(file)
+		all = append(all, g)
+	}
+	if s.Runnable() > 0 {
+		add(false, func(o skill.Options) (string, error) {
+			return s.Generate(t.Context(), o, []string{skill.With, skill.Without})
+		})
 	}
 	switch queries := len(s.Asked()); {
 	case s.TriggersRecorded():
-		file, err := s.GenerateTriggers(t.Context(), options)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file)
+		add(true, func(o skill.Options) (string, error) { return s.GenerateTriggers(t.Context(), o) })
 	case queries > 0:
 		door.Of(t).Logf("evaltest.Skill: %s: %s are not recorded, and not asked: sdd-eval skill --triggers %s", dir,
 			count(queries, "trigger"), words.Join(dir))
 	}
-	var all []*plan.Playbook
-	for _, file := range files {
-		pb, err := h.load(file)
-		if err != nil {
-			return nil, err
+	if all == nil && err == nil {
+		err = errors.New("there is no case that can be run, and no recorded trigger")
+	}
+	return all, err
+}
+
+// held is what the evals of a skill are held to in the place of "all checks hold".
+type held struct {
+	*baseline.Baseline
+	name  string // of its file, below the root
+	bless string // the command that renews it
+	// now is how the run began, and known are the cases of which the baseline says how they come out.
+	now   rundir.Manifest
+	known map[string]bool
+	units []result.Unit // that were reported
+}
+
+// heldTo reads the baseline of a skill's cases or queries; nil: there is none.
+func heldTo(s *skill.Suite, queries bool, dir string) (*held, error) {
+	b := held{name: s.Baseline(queries), bless: "sdd-eval skill " + words.Join(dir)}
+	if queries {
+		b.bless += " --triggers"
+	}
+	b.bless += " --bless"
+	var err error
+	if b.Baseline, err = baseline.Read(s.File(b.name)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fault.Advise(err, b.bless)
+	}
+	return &b, nil
+}
+
+// begin finds out which cases the baseline knows.
+func (b *held) begin(ctx context.Context, runner *engine.Runner) (err error) {
+	if b.now, err = runner.Describe(ctx); err != nil {
+		return err
+	}
+	b.known = make(map[string]bool)
+	for _, c := range b.now.Cases {
+		b.known[c.ID] = true
+	}
+	for _, c := range b.Drift(baseline.Of(b.now, nil), skill.With).Unknown {
+		delete(b.known, strings.TrimPrefix(c.Case, b.now.Name+"/"))
+	}
+	return nil
+}
+
+// knows reports whether the baseline decides over what units failed.
+func (b *held) knows(u result.Unit) bool {
+	return b != nil && u.Variant == skill.With && b.known[u.Case]
+}
+
+// judge fails the test of a playbook if its units did not come out as the baseline wants it.
+func (b *held) judge(t *testing.T) {
+	t.Helper()
+	for _, u := range b.units {
+		if u.Outcome != result.Pass && u.Outcome != result.Fail {
+			return // which is red already
 		}
-		all = append(all, pb)
 	}
-	if all == nil {
-		return nil, errors.New("there is no case that can be run, and no recorded trigger")
+	ruling := b.Rule(b.name, baseline.Of(b.now, b.units), skill.With, nil, compare.GateWorse)
+	text := strings.Join(ruling.Lines, "\n")
+	if ruling.Why == nil {
+		door.Of(t).Log(text)
+		return
 	}
-	return all, nil
+	door.Of(t).Errorf("%s\n%v\nnext: if it is right so: %s", text, ruling.Why, b.bless)
 }
 
 // asWritten says where in the evals of a skill it stands what an evaluator found not to hold, a line each.

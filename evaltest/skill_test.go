@@ -37,13 +37,41 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "next: sdd-eval skill release-notes --mode record")
 
-	out, code = m.goTest([]string{"EVALTEST_MODE=missing"}, "./skills", "-run", "TestHarms")
+	out, code = m.goTest([]string{"EVALTEST_MODE=missing"}, "./skills", "-run", "TestHarms", "-v")
+	require.Zero(t, code, "it fails as its baseline says: %s", out)
+	require.Contains(t, out, "iso-dates/eval-3/with/text: FAIL 0, over which the baseline decides\n")
+	require.NotContains(t, out, "--- PASS: TestHarms/iso-dates/eval-3/with/text")
+	require.Contains(t, out, "baseline   evals/.sdd-eval/baseline.json of 2026-11-24: 12 checks as before")
+	require.Contains(t, out, "FAIL 0/3 trials, need 2, over which the baseline decides")
+	require.Regexp(t, `baseline +evals/.sdd-eval/baseline-triggers.json of \S+: 12 checks as before`, out)
+
+	const kept = "skills/iso-dates/evals/.sdd-eval/baseline"
+	m.replace(kept+".json", `"text": "The sign names the day as people say it",
+                  "outcome": "fail"`, `"text": "The sign names the day as people say it",
+                  "outcome": "pass"`)
+	out, code = m.goTest(nil, "./skills", "-run", "TestHarms/iso-dates/eval-3")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates (")
+	require.Contains(t, out, "1 check of the same skill came out otherwise:\n")
+	require.Contains(t, out, "The sign names the day as people say it: was pass, is fail\n")
+	require.Contains(t, out, "next: if it is right so: sdd-eval skill iso-dates --bless")
+	out, code = m.goTest(nil, "./skills", "-run", "TestHarms/iso-dates/eval-1")
+	require.Zero(t, code, out)
+
+	for _, of := range []string{".json", "-triggers.json"} {
+		m.remove(kept + of)
+	}
+	out, code = m.goTest(nil, "./skills", "-run", "TestHarms")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates/eval-3/with/text")
 	require.NotContains(t, out, "--- FAIL: TestHarms/iso-dates/eval-1")
 	require.Regexp(t, `\s+evals/evals\.json:\d+: \w`, out, "the check as its author wrote it")
 	require.Regexp(t, `\s+evals/trigger-eval\.json:\d+: \w`, out)
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates-triggers/")
+	m.write(kept+".json", "[")
+	out, code = m.goTest(nil, "./skills", "-run", "TestHarms")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "next: sdd-eval skill iso-dates --bless", "one that cannot be read is not met")
 
 	out, code = m.goTest(nil, "./skills", "-run", "TestNone")
 	require.Equal(t, 1, code, out)

@@ -89,6 +89,10 @@ func TestAction(t *testing.T) {
 			body: "✅ passed at head ([", summary: ": 18 checks as before\n```\n",
 		},
 		{
+			name: "skill that fails as its baseline says", skill: "fixtures/skills/iso-dates", green: true,
+			called: posted, body: "✅ passed at head ([", summary: ": 12 checks as before\n",
+		},
+		{
 			name: "skill that a fork changed", skill: "fixtures/skills/release-notes", changes: true, comments: "-",
 			said: "::warning::sdd-eval: the comment", summary: "are stale or missing: a maintainer records them\n" +
 				"next: sdd-eval skill fixtures/skills/release-notes --case eval-1,eval-2,eval-3\n```\n",

@@ -52,7 +52,7 @@ step_report() {
   local id ids code=0 reports='' report url="$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"
   ids=$([ ! -f "$before" ] || list | comm -13 "$before" -)
   for id in $ids; do
-    sdd-eval report --run "$id" --format github,md || code=$?
+    tell "$id" || code=$?
     report=$(cat "$runs/$id/report.md" || echo "❌ $id has no report")
     if [ $((${#reports} + ${#report})) -gt 60000 ]; then # GitHub refuses comments of more than 65,536 characters
       report="${report%%$'\n'*}"$'\n\n'"Too long for a comment: see [the job]($url)."
@@ -68,6 +68,15 @@ step_report() {
   comment "<!-- sdd-eval $NAME -->" "**$NAME** $verdict at ${HEAD:-$GITHUB_SHA} ([job]($url))$reports" ||
     echo "::warning::sdd-eval: the comment was not written, as for forks and tokens without pull-requests: write; the job's summary has the report"
   exit $code
+}
+
+# tell annotates what did not pass in a run. What fails as the baseline of a skill says is no error: that has decided.
+tell() {
+  local code=0 said
+  said=$(sdd-eval report --run "$1" --format github,md) || code=$?
+  [ -z "$SKILL" ] || [ "$OUTCOME" != success ] || [ $code != 1 ] || { code=0 said=$(sed '/^::error /d' <<<"$said"); }
+  printf '%s\n' "$said"
+  return $code
 }
 
 # comment writes the comment that begins with $1, or replaces it.

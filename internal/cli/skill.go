@@ -145,9 +145,9 @@ func (o *skillOptions) complete(f *flags, args []string) error {
 	switch {
 	case len(args) > 0:
 		err = usageError("skill: unexpected argument %q", args[0])
-	case o.triggers && (o.arms != "" || o.trials > 0 || o.judge != "" || o.bless || o.gate != ""):
-		err = usageError("skill: --triggers asks each query three times, with the skill alone, and there is no judge " +
-			"and no baseline: remove --arms, --trials, --judge, --bless and --gate")
+	case o.triggers && (o.arms != "" || o.trials > 0 || o.judge != ""):
+		err = usageError("skill: --triggers asks each query three times, with the skill alone, and nobody judges: " +
+			"remove --arms, --trials and --judge")
 	case o.asJSON && !o.check:
 		err = usageError("skill: --json is for --check")
 	case o.suggest && (!o.check || o.asJSON):

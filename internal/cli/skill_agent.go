@@ -22,7 +22,7 @@ var errNoAgent = errors.New("no agent was found here that has a login")
 // skillAgent returns the agent of a skill's sessions: the one that is named, else the one that was recorded, else the
 // one that has a login here. How says which. With starts it is one that can be started.
 func (a *App) skillAgent(o skillOptions, s *skill.Suite, starts bool) (chosen playbook.Agent, how string, err error) {
-	recorded, was := s.RecordedAgent()
+	recorded, was := s.RecordedAgent(o.triggers)
 	switch {
 	case o.agent != "":
 		if chosen, err = doctor.Choose(o.agent, o.configDir); err != nil {

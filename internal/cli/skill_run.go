@@ -65,14 +65,6 @@ func (r *skillRun) others() []string {
 
 // runSkills runs the evals of skills, one after the other: one question before, one budget for all.
 func (a *App) runSkills(ctx context.Context, o skillOptions, suites []*skill.Suite) error {
-	words := cmp.Or(o.arms, skill.With+","+skill.Without)
-	if o.triggers {
-		words = skill.With
-	}
-	arms, err := skill.ArmWords(words)
-	if err != nil {
-		return usageError("skill: --arms: %w", err).hint("sdd-eval skill --help")
-	}
 	mode, why := a.skillMode(o)
 	var worst error
 	var runs []*skillRun
@@ -85,7 +77,15 @@ func (a *App) runSkills(ctx context.Context, o skillOptions, suites []*skill.Sui
 			return &exitError{code: exitHarness, err: err}
 		}
 		defer lock.Close()
-		r, err := a.prepareSkill(ctx, o, s, arms, mode, why)
+		of := o
+		of.triggers = o.triggers || mode == engine.Replay && s.Runnable() == 0 && s.TriggersRecorded()
+		r, err := a.prepareSkill(ctx, of, s, mode, why)
+		if err == nil && r.isWhole() && r.cfg.Mode == engine.Replay && s.TriggersRecorded() {
+			var queries *skillRun
+			if queries, err = a.prepareSkill(ctx, o.ofTriggers(), s, engine.Replay, ""); err == nil {
+				runs = append(runs, queries)
+			}
+		}
 		switch {
 		case err == nil:
 			runs = append(runs, r)
@@ -138,6 +138,18 @@ func (a *App) runSkills(ctx context.Context, o skillOptions, suites []*skill.Sui
 		return told(worst)
 	}
 	return worst
+}
+
+// isWhole reports whether the run is of all cases of a skill and nothing was asked for but that.
+func (r *skillRun) isWhole() bool {
+	o := *r.options.front
+	return !o.triggers && !o.bless && o.cases == "" && o.resume == "" && o.arms == "" && o.trials == 0
+}
+
+// ofTriggers are the options of the run of a skill's queries that goes along with that of its cases.
+func (o skillOptions) ofTriggers() skillOptions {
+	o.triggers, o.judge, o.gate = true, "", ""
+	return o
 }
 
 func namesOf(runs []*skillRun) []string {
@@ -194,19 +206,26 @@ func (a *App) skillMode(o skillOptions) (mode engine.Mode, why string) {
 
 // prepareSkill finds out all that can be known of a run before it begins.
 func (a *App) prepareSkill(
-	ctx context.Context, o skillOptions, s *skill.Suite, arms []string, mode engine.Mode, why string,
+	ctx context.Context, o skillOptions, s *skill.Suite, mode engine.Mode, why string,
 ) (*skillRun, error) {
+	words := cmp.Or(o.arms, skill.With+","+skill.Without)
+	if o.triggers {
+		words = skill.With
+	}
+	arms, err := skill.ArmWords(words)
+	if err != nil {
+		return nil, usageError("skill: --arms: %w", err).hint("sdd-eval skill --help")
+	}
 	if s.Dir == "" || s.Installed.Files == nil || !o.triggers && s.Runnable() == 0 || o.triggers && s.Asked() == nil {
 		return nil, a.notRunnable(o, s)
 	}
 	r := &skillRun{suite: s, arms: arms}
-	err := a.checkGate(o, s)
-	if err != nil {
+	if err := a.checkGate(o, s); err != nil {
 		return nil, err
 	}
 	r.agent, r.how, err = a.skillAgent(o, s, mode != engine.Replay)
 	if err != nil && mode == engine.Missing && o.mode == "" && o.agent == "" {
-		if was, ok := s.RecordedAgent(); ok { // then it can be replayed
+		if was, ok := s.RecordedAgent(o.triggers); ok { // then it can be replayed
 			mode, why = engine.Replay, strings.TrimPrefix(err.Error(), "skill: ")
 			r.agent, r.how = was, "as recorded"
 			r.agent.Preset, err = a.presetOf(was, o.preset, o.configDir, false)
@@ -439,8 +458,6 @@ func (a *App) skillVerdict(r *skillRun, done engine.Finished) error {
 			err:  fmt.Errorf("not all checks were judged of %s: %s", count(len(r.unjudged), "case"), some(r.unjudged)),
 			next: front.line("--case", strings.Join(r.unjudged, ","), "--yes"),
 		}
-	case front.triggers: // which have no baseline
-		err = verdict(done.Verdict, done.ID, r.options.root)
 	default:
 		err = a.gateSkill(r, done)
 	}

@@ -160,9 +160,9 @@ func (c *Checks) String() string {
 		sure += ", p " + likely(c.P)
 	}
 	text := fmt.Sprintf("checks      %s points%s: the mean check pass rate of %s, %s %% → %s %%", signed(c.Delta), sure,
-		counted(c.Cases, "case"), percent(c.Base), percent(c.Head))
+		Counted(c.Cases, "case"), percent(c.Base), percent(c.Head))
 	if c.Without > 0 {
-		text += fmt.Sprintf("; trials without checks leave out %s", counted(c.Without, "case"))
+		text += fmt.Sprintf("; trials without checks leave out %s", Counted(c.Without, "case"))
 	}
 	return text
 }

@@ -46,7 +46,7 @@ func (c *Comparison) Text() string {
 	}{{"base", c.Base}, {"head", c.Head}} {
 		line("%s  %s", arm.name, arm.Name)
 		line("      %s %% pass [%s to %s], %s%s", percent(arm.Rate), percent(arm.Interval[0]), percent(arm.Interval[1]),
-			counted(arm.Trials, "trial"), arm.Used())
+			Counted(arm.Trials, "trial"), arm.Used())
 	}
 	line("")
 	if c.Verdict == Invalid { // the rest would read as if it were known
@@ -73,14 +73,14 @@ func (c *Comparison) Known() (lines []string) {
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	line("difference  %s points [%s to %s]%s", signed(c.Delta), signed(c.Interval[0]), signed(c.Interval[1]), pValue(c))
 	if math.IsNaN(float64(c.MDE)) {
-		line("  no drop would be seen in four of five times with %s", counted(c.Pairs, "case"))
+		line("  no drop would be seen in four of five times with %s", Counted(c.Pairs, "case"))
 	} else {
-		line("  a drop of %s points is seen in four of five times with %s", points(float64(c.MDE)), counted(c.Pairs,
+		line("  a drop of %s points is seen in four of five times with %s", points(float64(c.MDE)), Counted(c.Pairs,
 			"case"))
 	}
 	if c.More != nil {
 		line("  to know in four of five times, were it as it seems: %s more of each case in each arm, %s",
-			counted(c.More.Trials, "trial"), price(c.More.Cost))
+			Counted(c.More.Trials, "trial"), price(c.More.Cost))
 	}
 	c.metrics(line)
 	return lines
@@ -114,11 +114,11 @@ func (c *Comparison) metrics(line func(string, ...any)) {
 		if !math.IsNaN(float64(m.Interval[0])) {
 			between = fmt.Sprintf(" [%+.3f to %+.3f]", m.Interval[0], m.Interval[1])
 		}
-		line("score       %+.3f%s, p %s, %s", m.Value, between, likely(m.P), counted(m.Cases, "case"))
+		line("score       %+.3f%s, p %s, %s", m.Value, between, likely(m.P), Counted(m.Cases, "case"))
 	}
 	for _, name := range []string{"cost", "tokens", "time"} {
 		if m, ok := c.Metrics[name]; ok && !math.IsNaN(float64(m.Value)) {
-			line("%-12s%.2f times [%.2f to %.2f], %s", name, m.Value, m.Interval[0], m.Interval[1], counted(m.Cases,
+			line("%-12s%.2f times [%.2f to %.2f], %s", name, m.Value, m.Interval[0], m.Interval[1], Counted(m.Cases,
 				"case"))
 		}
 	}
@@ -232,7 +232,8 @@ func price(v Number) string {
 	return fmt.Sprintf("about $%.2f", float64(v))
 }
 
-func counted(n int, noun string) string {
+// Counted returns a number of things, such as "1 case" or "2 cases".
+func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -185,7 +185,10 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	if err != nil {
 		return &InputError{err}
 	}
-	m := rundir.ManifestOf(r.plan)
+	m, err := r.describe(ctx)
+	if err != nil {
+		return &InputError{err}
+	}
 	if m.Again = r.cfg.Keep.Again; r.cfg.Keep.SelectedBy != "" {
 		m.Select(r.cfg.Keep.SelectedBy, func(caseID, variant string) bool {
 			return r.cfg.Selected == nil || r.cfg.Selected(r.plan.Trials(caseID, variant)[0])
@@ -201,16 +204,8 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	if b := r.Budget(); b.MaxUSD > 0 {
 		m.Budget = &rundir.Budget{MaxUSD: b.MaxUSD, AssumedUSD: b.AssumedUSD}
 	}
-	if m.Inputs, err = r.inputs(ctx); err != nil {
-		return &InputError{err}
-	}
-	r.addDigests(&m)
-	arms, err := r.arms(ctx)
-	if err != nil {
-		return &InputError{err}
-	}
 	for i, v := range m.Variants {
-		m.Variants[i].Env, m.Variants[i].Skills = env[v.ID], r.skillsOf(arms[v.ID])
+		m.Variants[i].Env = env[v.ID]
 	}
 	if r.former != nil {
 		r.describeFormer(&m)
@@ -221,6 +216,33 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	}
 	r.kept, err = rundir.Create(r.cfg.Keep.Below, m, text, r.Runner.secrets)
 	return err
+}
+
+// Describe returns the manifest of the runner's selected units as far as it follows from the plan and from the files
+// that this names: what a run without a directory is compared by.
+func (r *Runner) Describe(ctx context.Context) (rundir.Manifest, error) {
+	m, err := r.describe(ctx)
+	if err != nil {
+		return m, err
+	}
+	m.Mode = string(r.cfg.Mode)
+	m.Select("-run", func(caseID, variant string) bool {
+		return r.cfg.Selected == nil || r.cfg.Selected(r.plan.Trials(caseID, variant)[0])
+	})
+	return m, nil
+}
+
+func (r *Runner) describe(ctx context.Context) (m rundir.Manifest, err error) {
+	m = rundir.ManifestOf(r.plan)
+	if m.Inputs, err = r.inputs(ctx); err != nil {
+		return m, err
+	}
+	r.addDigests(&m)
+	arms, err := r.arms(ctx)
+	for i, v := range m.Variants {
+		m.Variants[i].Skills = r.skillsOf(arms[v.ID])
+	}
+	return m, err
 }
 
 // carryOut runs what has not run yet. It returns an error if a result could not be kept.

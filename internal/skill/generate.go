@@ -68,8 +68,13 @@ const ownDir = ".sdd-eval"
 // Cassettes is the directory of the suite's recordings, below the root.
 func (s *Suite) Cassettes() string { return path.Join(s.EvalsDir(), ownDir, "cassettes") }
 
-// Baseline is the file of the suite's baseline, below the root.
-func (s *Suite) Baseline() string { return path.Join(s.EvalsDir(), ownDir, "baseline.json") }
+// Baseline is the file of the suite's baseline, below the root: of its cases, or of its queries.
+func (s *Suite) Baseline(queries bool) string {
+	if queries {
+		return path.Join(s.EvalsDir(), ownDir, "baseline-triggers.json")
+	}
+	return path.Join(s.EvalsDir(), ownDir, "baseline.json")
+}
 
 // Generate writes the playbook of the suite for arms as [ArmWords] returns them, with a copy of what agents get of the
 // skill for each, and returns its absolute path. It sets o.Dir and o.Arms.

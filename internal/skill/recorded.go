@@ -2,6 +2,7 @@ package skill
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
@@ -10,12 +11,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// recordings returns the files that are recorded of the suite's cases and queries, but for those that cannot be listed,
-// and the tree that they are in.
-func (s *Suite) recordings() (tree disk.Tree, files []string) {
+// recordings returns the files that are recorded of the suite's cases and queries, with those of the queries first or
+// last, but for those that cannot be listed, and the tree that they are in.
+func (s *Suite) recordings(queries bool) (tree disk.Tree, files []string) {
 	dir := s.File(s.Cassettes())
 	tree = disk.Within(s.Root, dir)
-	for _, of := range []string{s.Slug(), s.TriggersName()} {
+	names := []string{s.Slug(), s.TriggersName()}
+	if queries {
+		slices.Reverse(names)
+	}
+	for _, of := range names {
 		some, _ := cassette.List(tree, dir, of)
 		files = append(files, some...)
 	}
@@ -29,9 +34,10 @@ func (s *Suite) TriggersRecorded() bool {
 	return err == nil && len(files) > 0
 }
 
-// RecordedAgent returns the agent of the recordings, without its preset; false: there are none.
-func (s *Suite) RecordedAgent() (playbook.Agent, bool) {
-	tree, files := s.recordings()
+// RecordedAgent returns the agent of the recordings of the cases or of the queries, else of the others, without its
+// preset; false: there are none.
+func (s *Suite) RecordedAgent(queries bool) (playbook.Agent, bool) {
+	tree, files := s.recordings(queries)
 	for _, file := range files {
 		if !strings.HasPrefix(filepath.Base(file), With+".") {
 			continue
@@ -46,7 +52,7 @@ func (s *Suite) RecordedAgent() (playbook.Agent, bool) {
 
 // RecordedJudge returns the agent that judged the recordings; without a kind: none has.
 func (s *Suite) RecordedJudge() playbook.Agent {
-	tree, files := s.recordings()
+	tree, files := s.recordings(false)
 	for _, file := range files {
 		if asked, ok := judgment.Asked(tree, file); ok {
 			by := asked.Agent
