@@ -80,12 +80,10 @@ test-oracle: ## Have Claude Code's own `plugin eval` judge what TestPluginOracle
 	SDD_EVAL_CLAUDE=$(ORACLE)/node_modules/.bin/claude $(GO) test -tags oracle -timeout 30m -count=1 -v -run '^TestOracle$$' ./internal/cli
 
 .PHONY: agentv-suites
-agentv-suites: ## Convert the suites below AGENTV, a checkout of AgentV's examples, and say which load: none is run.
+agentv-suites: ## Convert the suites below AGENTV, a checkout of AgentV's examples, and say which load. RUN=1 runs them, scripted: its judges need bun, uv and its SDK.
 	$(GO) build -o .evaltest/agentv-suites ./cmd/sdd-eval
-	@ok=0; n=0; for f in $$(grep -rlE '^(tests|evalcases):' --include='*.yaml' \
-		$(or $(AGENTV),$(error AGENTV names no directory))); do n=$$((n+1)); \
-		if .evaltest/agentv-suites convert --from agentv --check $$f >/dev/null 2>&1; then ok=$$((ok+1)); echo "loads $$f"; \
-		else echo "not   $$f"; fi; done; echo "$$ok of $$n load"
+	PATH=$(RUNTIMES):$$PATH $(GO) run ./internal/testkit/agentvsuites --sdd-eval .evaltest/agentv-suites $(if $(RUN),--run) \
+		$(or $(AGENTV),$(error AGENTV names no directory))
 
 .PHONY: live-skills
 live-skills: agents ## Record the cases of fixtures/skills anew, and compare with the committed recordings.

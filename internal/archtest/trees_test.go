@@ -41,6 +41,7 @@ func TestTrees(t *testing.T) {
 		"internal/testkit/mutants":                "for developers",
 		"internal/testkit/mutated":                "for developers",
 		"internal/testkit/benchtable":             "for developers",
+		"internal/testkit/agentvsuites":           "for developers",
 	}
 	functions := map[string][]string{
 		"internal/cli":     {"appendSummary", "(*App).agree", "(*App).nullPasses"}, // CI's files, temporary ones

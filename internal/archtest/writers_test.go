@@ -75,6 +75,7 @@ var writers = []writer{
 	{"internal/testkit/mutants", nil, "a command for developers, in a directory of its own"},
 	{"internal/testkit/simulate", nil, "figures, for developers"},
 	{"internal/testkit/benchtable", nil, "a command for developers, in a directory of its own"},
+	{"internal/testkit/agentvsuites", nil, "a command for developers, in a checkout of public suites"},
 	{"internal/testkit/usermodule", nil, "our own texts, for tests"},
 	{"internal/testkit/golden", nil, "golden files of our tests"},
 	{"internal/testkit/modelserver", nil, "a model for tests"},

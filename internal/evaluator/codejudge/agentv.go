@@ -32,6 +32,9 @@ func fromAgentV5(reply []byte) ([]byte, error) {
 	if err := jsonvalue.DecodeStrict(reply, &o, 0); err != nil {
 		return nil, err
 	}
+	if err := assertions(o); err != nil {
+		return nil, err
+	}
 	checks := []jsonvalue.Object{}
 	if list, ok := o["checks"]; ok && string(list) != "null" {
 		if err := json.Unmarshal(list, &checks); err != nil {
@@ -96,6 +99,47 @@ func fromAgentV5(reply []byte) ([]byte, error) {
 		o["misses"], err = json.Marshal(append([]string{}, misses...))
 	}
 	return encoded(o, err)
+}
+
+// assertions makes checks of the assertions that judges of AgentV wrote before it had checks. They decide nothing: its
+// versions 5 read the score beside them.
+func assertions(o jsonvalue.Object) error {
+	text, ok := o["assertions"]
+	if !ok || string(text) == "null" {
+		delete(o, "assertions")
+		return nil
+	}
+	if o["checks"] != nil {
+		return errors.New("it has both checks and assertions")
+	}
+	if o["pass"] == nil && o["score"] == nil {
+		return errors.New("it has none of pass, score and checks: assertions alone decide nothing")
+	}
+	var list []jsonvalue.Object
+	if err := json.Unmarshal(text, &list); err != nil {
+		return errors.New("assertions must be a list of objects")
+	}
+	for i, a := range list {
+		var passed bool
+		if err := a.Decode("passed", "true or false", &passed); err != nil {
+			return fmt.Errorf("assertions[%d]: %w", i, err)
+		}
+		a["pass"] = a["passed"]
+		delete(a, "passed")
+		if string(a["evidence"]) == "null" {
+			delete(a, "evidence")
+		}
+		if a["reason"] == nil {
+			a["reason"] = json.RawMessage(`""`)
+		}
+	}
+	delete(o, "assertions")
+	if len(list) == 0 {
+		return nil
+	}
+	var err error
+	o["checks"], err = json.Marshal(list)
+	return err
 }
 
 func encoded(o jsonvalue.Object, err error) ([]byte, error) {

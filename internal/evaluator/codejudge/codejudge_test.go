@@ -491,6 +491,8 @@ func TestAgentV5(t *testing.T) {
 	dir, r := project(t, confine.None)
 	checks := `"checks": [{"text": "sum", "pass": true, "reason": "ok", "evidence": "4"}, ` +
 		`{"id": "w", "text": "words", "pass": false, "reason": "none", "evidence": "The"}]`
+	const assertions = `"assertions": [{"text": "sum", "passed": true}, ` +
+		`{"text": "words", "passed": false, "evidence": "The"}]`
 	for _, tt := range []struct {
 		name, reply string
 		outcome     result.Outcome
@@ -517,7 +519,17 @@ func TestAgentV5(t *testing.T) {
 			"evidence", `{"checks": [{"text": "", "pass": true, "reason": "y", "evidence": 1}]}`, result.Error, 0,
 			"checks[0]: evidence must be a string",
 		},
-		{"other key", `{"score": 1, "assertions": []}`, result.Error, 0, `unknown key "assertions"`},
+		{"assertions", `{"score": 0.5, ` + assertions + `}`, result.Fail, 0.5, "words: evidence: The"},
+		{"assertions, pass", `{"pass": false, "score": 0.5, ` + assertions + `}`, result.Fail, 0.5, "evidence: The"},
+		{"no assertions", `{"score": 1, "assertions": []}`, result.Pass, 1, ""},
+		{"null for assertions", `{"score": 1, "assertions": null}`, result.Pass, 1, ""},
+		{"assertions alone", `{` + assertions + `}`, result.Error, 0, "assertions alone decide nothing"},
+		{"assertions, checks", `{"pass": true, "assertions": [], ` + checks + `}`, result.Error, 0, "both checks and"},
+		{"no list", `{"score": 1, "assertions": {}}`, result.Error, 0, "assertions must be a list of objects"},
+		{"no text", `{"score": 1, "assertions": [{"passed": true}]}`, result.Error, 0, "text is missing"},
+		{"not passed", `{"score": 1, "assertions": [{"pass": true}]}`, result.Error, 0, "passed is missing"},
+		{"null assertion", `{"score": 1, "assertions": [null]}`, result.Error, 0, "passed is missing"},
+		{"other key", `{"score": 1, "results": []}`, result.Error, 0, `unknown key "results"`},
 		{"range", `{"checks": [{"text": "x", "pass": true, "reason": "", "score": 7}]}`, result.Error, 0, "0 to 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
