@@ -144,7 +144,7 @@ func (r *rowRun) runAgent(ctx context.Context, run AgentRun, prompt string, at d
 	run.Prompt = prompt
 	s := agentSession{
 		harness: r.harness, t: r.t, suite: r.suiteRun.id, row: r.id, run: run, at: at,
-		overrides: r.ownOverrides(), grace: r.patience, secrets: r.secrets,
+		overrides: r.ownOverrides(), grace: r.patience, secrets: r.secrets, mutation: r.mutation,
 	}
 	return s.do(ctx)
 }
@@ -159,6 +159,7 @@ type agentSession struct {
 	overrides  []override
 	grace      time.Duration
 	secrets    *secret.Set
+	mutation   *mutation // nil: the session is run as it is
 }
 
 // do returns an error if nothing is known about the agent.
@@ -181,12 +182,18 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.claim(); err != nil {
-		return nil, err
-	}
-	seen := &observer{run: s.run, t: s.t}
+	seen := &observer{run: s.run, cleanup: s.t.Cleanup, t: s.t}
 	planned.AddEvaluator("ends-as-asked", seen, s.at)
-	unit, err := s.execute(ctx, planned)
+	var unit result.Unit
+	if s.mutation != nil {
+		seen.cleanup = s.mutation.cleanup
+		unit, err = s.mutated(ctx, planned)
+	} else {
+		if err := s.claim(); err != nil {
+			return nil, err
+		}
+		unit, err = s.execute(ctx, planned)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +207,9 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 	}
 	res.Session, res.Replayed, res.Endpoint = unit.Session, unit.Replayed, unit.Endpoint
 	for _, w := range unit.Warnings {
-		door.Of(s.t).Logf("%s: warning: %s", unit.ID, w)
+		if s.mutation == nil {
+			door.Of(s.t).Logf("%s: warning: %s", unit.ID, w)
+		}
 	}
 	return res, nil
 }

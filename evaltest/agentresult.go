@@ -74,9 +74,10 @@ func (r *AgentResult) summary(name string) string {
 
 // observer is the evaluator of a run in Go: it takes what is to be known of it, and judges what the engine does not.
 type observer struct {
-	run    AgentRun
-	t      *testing.T
-	result *AgentResult // nil: the session did not reach its end
+	run     AgentRun
+	t       *testing.T
+	cleanup func(func())
+	result  *AgentResult // nil: the session did not reach its end
 }
 
 // Needs implements [evaluator.Evaluator].
@@ -119,17 +120,17 @@ func (o *observer) observe(ctx context.Context, in evaluator.Input) (*AgentResul
 	if res.Changes, err = in.Changes(ctx); err != nil {
 		return nil, err
 	}
-	res.Workspace, err = copyWorkspace(o.t, in.Workspace)
+	res.Workspace, err = copyWorkspace(o.t, o.cleanup, in.Workspace)
 	return res, err
 }
 
-// copyWorkspace copies a workspace to where it is until the test has ended.
-func copyWorkspace(t *testing.T, from string) (string, error) {
+// copyWorkspace copies a workspace to where it is until cleanup, such as that of the test.
+func copyWorkspace(t *testing.T, cleanup func(func()), from string) (string, error) {
 	base, err := os.MkdirTemp("", "evaltest-")
 	if err != nil {
 		return "", fmt.Errorf("keep the workspace: %w", err)
 	}
-	t.Cleanup(func() {
+	cleanup(func() {
 		if err := disk.RemoveAll(base); err != nil {
 			door.Of(t).Errorf("remove the workspace: %v", err)
 		}

@@ -62,44 +62,50 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 	if err != nil {
 		door.Of(t).Fatalf("evaltest.Describe: %v", err)
 	}
+	h.each(t, "evaltest.Describe", glob, h.describe)
+}
+
+// each runs a subtest for each playbook that matches glob. What names the function that the test calls.
+func (h *harness) each(t *testing.T, what, glob string, run func(*testing.T, *plan.Playbook)) {
+	t.Helper()
 	files, err := playbooks(glob, h.dir)
 	if err != nil {
-		door.Of(t).Fatalf("evaltest.Describe: %v", err)
+		door.Of(t).Fatalf("%s: %v", what, err)
 	}
 	others, err := overlooked(glob, files)
 	if err != nil {
-		door.Of(t).Fatalf("evaltest.Describe: %v", err)
+		door.Of(t).Fatalf("%s: %v", what, err)
 	}
 	for _, file := range others {
-		door.Of(t).Logf("evaltest.Describe: note: %s looks like a playbook, and no pattern has matched it yet", file)
+		door.Of(t).Logf("%s: note: %s looks like a playbook, and no pattern has matched it yet", what, file)
 	}
 	seen := make(map[string]string)
 	for _, file := range files {
 		pb, err := h.load(file)
 		if err != nil {
-			door.Of(t).Errorf("evaltest.Describe: %v", err)
+			door.Of(t).Errorf("%s: %v", what, err)
 			continue
 		}
 		if other, dup := seen[pb.Name]; dup {
-			door.Of(t).Errorf("evaltest.Describe: %s and %s have the same name, %q: "+
-				"their subtests could not be told apart", other, file, pb.Name)
+			door.Of(t).Errorf("%s: %s and %s have the same name, %q: "+
+				"their subtests could not be told apart", what, other, file, pb.Name)
 			continue
 		}
 		stem := strings.TrimSuffix(file, filepath.Ext(file))
 		if other, dup := seen[stem]; dup {
-			door.Of(t).Errorf("evaltest.Describe: %s and %s differ only in their extension: they would share cassettes",
-				other, file)
+			door.Of(t).Errorf("%s: %s and %s differ only in their extension: they would share cassettes",
+				what, other, file)
 			continue
 		}
 		seen[pb.Name], seen[stem] = file, file
 		t.Run(door.Name(pb.Name), func(t *testing.T) {
 			t.Helper()
-			h.describe(t, pb)
+			run(t, pb)
 		})
 	}
 }
 
-// Option changes how [Describe] and [Skill] work: [Check], [Override] or [Dirs].
+// Option changes how [Describe], [Skill] and [Mutate] work: [Check], [Override] or [Dirs].
 type Option interface{ apply(*settings) }
 
 type settings struct {
@@ -291,8 +297,8 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, plan.Uni
 	return cfg
 }
 
-// describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
-func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
+// planOf returns the plan of a playbook with what the options add to it.
+func (h *harness) planOf(t *testing.T, pb *plan.Playbook) *plan.Plan {
 	t.Helper()
 	if err := h.override(pb, h.overrides); err != nil {
 		door.Of(t).Fatalf("evaltest.Override: %v", err)
@@ -313,6 +319,13 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 	if err := checkPlan(planned); err != nil {
 		door.Of(t).Fatal(err)
 	}
+	return planned
+}
+
+// describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
+func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
+	t.Helper()
+	planned := h.planOf(t, pb)
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
 	cfg := h.config(grace, func(m engine.Mode, u plan.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })

@@ -37,6 +37,49 @@ func ExampleDescribe() {
 	// Output: passed: true
 }
 
+// Whether a playbook would notice a bad agent is a test of its own. What should survive, the playbook accepts.
+func ExampleMutate() {
+	runTest(func(t *testing.T) {
+		all := evaltest.Check("no more and no less", func(t *evaltest.T, u evaltest.Unit) {
+			files, err := filepath.Glob(filepath.Join(u.Workspace, "*"))
+			if err != nil || len(files) != 3 || len(u.Run.ToolCalls()) != 2 {
+				t.Errorf("files %v, %v, calls %v", files, err, u.Run.ToolCalls())
+			}
+			if text, err := os.ReadFile(filepath.Join(u.Workspace, "greeting.txt")); string(text) != "Hello, shop!\n" {
+				t.Errorf("greeting.txt: %q, %v", text, err)
+			}
+			if u.Run.Answer() != "I will look at the shop first." {
+				t.Errorf("answer: %q", u.Run.Answer())
+			}
+		})
+		evaltest.Mutate(t, "testdata/examples/*.yaml", evaltest.Mutation{MinKilled: 0.8}, dirs, all)
+	})
+	// Output: passed: true
+}
+
+// The sessions of an [evaltest.AgentSuite] are made worse by themselves; for any other task, the suite says how.
+func ExampleMutation() {
+	count := func(_ context.Context, text string) (int, error) { return len(strings.Fields(text)), nil }
+	exact := evaltest.NewScorer("exact", func(_ context.Context, _ string, got, want int) (evaltest.Score, error) {
+		if got != want {
+			return evaltest.Score{Reason: fmt.Sprintf("got %d, want %d", got, want)}, nil
+		}
+		return evaltest.Score{Value: 1}, nil
+	})
+	runTest(func(t *testing.T) {
+		evaltest.Suite[string, int, int]{
+			ID:   "words",
+			Data: []evaltest.Row[string, int]{{ID: "two", Input: "hello world", Expected: 2}},
+			Task: count,
+			Mutants: func(_ context.Context, _ evaltest.Row[string, int], n int) (map[string]int, error) {
+				return map[string]int{"one more": n + 1, "none": 0}, nil
+			},
+			Scorers: []evaltest.Scorer[string, int, int]{exact},
+		}.Mutate(t, evaltest.Mutation{MinKilled: 1})
+	})
+	// Output: passed: true
+}
+
 // A skill's own evals become subtests, too: each case with the skill, and without it for comparison.
 func ExampleSkill() {
 	runTest(func(t *testing.T) { evaltest.Skill(t, "../fixtures/skills/release-notes") })

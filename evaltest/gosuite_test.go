@@ -86,6 +86,38 @@ func TestGoSuites(t *testing.T) {
 		require.Contains(t, out, "next: EVALTEST_MODE=record go test ./suites -run '^TestAgents$/^once$' -count=1")
 	})
 
+	t.Run("mutants", func(t *testing.T) {
+		t.Parallel()
+		s := suites.in(t)
+		record := []string{"EVALTEST_MODE=record"}
+		out, code := s.test(record, "-test.run=^TestRecorded$")
+		require.Zero(t, code, out)
+
+		out, code = s.test(nil, "-test.run=^(TestNotice|TestWordsNotice|TestMutants)$", "-test.v")
+		require.Zero(t, code, out)
+		golden.Equal(t, "testdata/suites/mutants.txt", strings.ReplaceAll(out, m.dir, "$COMPILED"))
+		page, err := os.ReadFile("../docs/mutate.md")
+		require.NoError(t, err)
+		blocks := regexp.MustCompile("(?s)\n```go\n(.*?)```").FindAllSubmatch(page, -1)
+		require.Len(t, blocks, 2)
+		for _, b := range blocks {
+			require.Contains(t, s.read("suites/mutants_test.go"), string(b[1]), "docs/mutate.md shows what runs here")
+		}
+
+		events, code := s.json("TestRedMutants")
+		require.Equal(t, 1, code)
+		for _, e := range events {
+			require.NotContains(t, []string{"pass", "skip"}, e.Action, e.Test)
+		}
+		text := strings.ReplaceAll(shownLines(events), m.dir, "$COMPILED")
+		golden.Equal(t, "testdata/suites/red-mutants.txt", traces.ReplaceAllString(text, "        (a trace)\n$1"))
+
+		out, code = s.test(record, "-test.run=^TestMutants$/^agent$", "-test.v")
+		require.Zero(t, code, out)
+		require.Contains(t, out, "EVALTEST_MODE is record, and mutants are made of recordings")
+		require.Contains(t, out, "--- SKIP: TestMutants/agent")
+	})
+
 	t.Run("red-agents", func(t *testing.T) {
 		t.Parallel()
 		events, code := suites.in(t).json("TestRedAgents", "EVALTEST_MODE=live")

@@ -68,6 +68,8 @@ type rowRun struct {
 	ended     bool           // the task has
 	judgments *judgment.File // what models say of the row; nil: none was asked
 	claimed   bool           // the name of their recording
+
+	mutation *mutation // what is worse about it; nil: it is run as it is
 }
 
 func (r *rowRun) name() string { return path.Join(r.suiteRun.id, r.id) }

@@ -274,7 +274,7 @@ func (r *rowRun) openJudgments(noServer bool) (file *judgment.File, unasked stri
 			return nil, "", err
 		}
 	}
-	if !r.claimed {
+	if !r.claimed && r.mutation == nil {
 		if err := claimRecording(r.t, r.stem(r.suiteRun.id)+"/"+r.id+"/judges"); err != nil {
 			return nil, "", err
 		}

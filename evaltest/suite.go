@@ -52,6 +52,9 @@ type Suite[In, Out, Want any] struct {
 	File string
 	// Task turns a row's input into an output. It has to return when its context ends.
 	Task func(ctx context.Context, input In) (Out, error)
+	// Mutants returns worse outputs than a row's, by what is wrong with each, for [Suite.Mutate]. An [AgentSuite] needs
+	// none: its mutants are derived from the recorded sessions.
+	Mutants func(ctx context.Context, row Row[In, Want], output Out) (map[string]Out, error)
 	// Scorers judge each output.
 	Scorers []Scorer[In, Out, Want]
 	// Judges are models that judge each output, each a scorer as well. They see what an agent said, called and changed,
@@ -109,11 +112,17 @@ var idPattern = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 // Run runs the suite as subtests <id>/<row>/<scorer> of t.
 func (s Suite[In, Out, Want]) Run(t *testing.T) {
 	t.Helper()
+	_, file, line, _ := runtime.Caller(1)
+	s.start(t, file, line, (*suiteRun).run)
+}
+
+// start checks the suite, which the test calls at a place, and has its subtest run it.
+func (s Suite[In, Out, Want]) start(t *testing.T, file string, line int, do func(*suiteRun, *testing.T)) {
+	t.Helper()
 	h, err := newHarness(s.Dirs)
 	if err != nil {
 		door.Of(t).Fatalf("evaltest.Suite: %v", err)
 	}
-	_, file, line, _ := runtime.Caller(1)
 	h.overrides = overridesAt(s.Overrides, file, line)
 	run := suiteRun{
 		harness: h, id: s.ID, at: h.position(file, line), threshold: s.Threshold, timeout: s.Timeout,
@@ -148,7 +157,7 @@ func (s Suite[In, Out, Want]) Run(t *testing.T) {
 				door.Of(t).Fatalf("%s: ERROR\n%v\n%s", s.ID, err, h.again(t, true)) // no session was begun
 			}
 		}
-		run.run(t)
+		do(&run, t)
 	})
 }
 
@@ -184,7 +193,7 @@ func (s Suite[In, Out, Want]) fill(t *testing.T, run *suiteRun) error {
 				return fmt.Errorf("suite %s: row %q: ExpectedFile: %w", s.ID, r.ID, err)
 			}
 		}
-		run.rows = append(run.rows, rowOf(r, s.Task))
+		run.rows = append(run.rows, rowOf(r, s.Task, s.Mutants))
 	}
 	if err := run.check(); err != nil {
 		return fmt.Errorf("suite %s: %w", s.ID, err)
@@ -198,13 +207,28 @@ type suiteRow struct {
 	metadata        map[string]any
 	input, expected any
 	task            func(context.Context) (any, error)
+	mutants         func(context.Context, any) (map[string]any, error) // nil: the suite has none
 }
 
-func rowOf[In, Out, Want any](r Row[In, Want], task func(context.Context, In) (Out, error)) suiteRow {
-	return suiteRow{
+func rowOf[In, Out, Want any](
+	r Row[In, Want], task func(context.Context, In) (Out, error),
+	mutants func(context.Context, Row[In, Want], Out) (map[string]Out, error),
+) suiteRow {
+	row := suiteRow{
 		id: r.ID, name: r.Name, metadata: r.Metadata, input: r.Input, expected: r.Expected,
 		task: func(ctx context.Context) (any, error) { return task(ctx, r.Input) },
 	}
+	if mutants != nil {
+		row.mutants = func(ctx context.Context, output any) (map[string]any, error) {
+			all, err := mutants(ctx, r, as[Out](output))
+			untyped := make(map[string]any, len(all))
+			for what, out := range all {
+				untyped[what] = out
+			}
+			return untyped, err
+		}
+	}
+	return row
 }
 
 // check returns what keeps the suite from being run, all of it.

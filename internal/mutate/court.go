@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"runtime"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -22,15 +24,16 @@ type court struct {
 	runner *engine.Runner
 	unit   plan.Unit
 	tape   *cassette.Cassette
+	own    func(context.Context, plan.Unit, *cassette.Cassette) result.Unit // see [Config]; nil: the runner judges
 	quick  plan.Unit // the unit without what is in left
 	left   []string  // what a quick judgement leaves out; nil: nothing
 	mu     sync.Mutex
 	after  map[[sha256.Size]byte][]result.Step // by what the agent left
 }
 
-func newCourt(r *engine.Runner, u plan.Unit, tape *cassette.Cassette, thorough bool) *court {
-	c := &court{runner: r, unit: u, tape: tape, after: make(map[[sha256.Size]byte][]result.Step)}
-	if !thorough {
+func newCourt(r *engine.Runner, u plan.Unit, tape *cassette.Cassette, of Config) *court {
+	c := &court{runner: r, unit: u, tape: tape, own: of.Judge, after: make(map[[sha256.Size]byte][]result.Step)}
+	if !of.Thorough && c.own == nil {
 		c.quick, c.left = engine.Quick(u)
 	}
 	return c
@@ -60,7 +63,7 @@ func (c *court) judge(ctx context.Context, findings []*Finding) error {
 		}
 	}
 	atOnce := runtime.GOMAXPROCS(0)
-	if c.runner.StartsChildrenFor(c.unit) {
+	if c.own != nil || c.runner.StartsChildrenFor(c.unit) {
 		atOnce = 1
 	}
 	return together(ctx, atOnce, open, func(f *Finding) { f.settle(decided(c.unit, c.whole(ctx, f.Turns))) })
@@ -88,6 +91,9 @@ func (c *court) with(turns []cassette.Turn) *cassette.Cassette {
 
 // whole has everything judge a session.
 func (c *court) whole(ctx context.Context, turns []cassette.Turn) result.Unit {
+	if c.own != nil {
+		return c.own(ctx, c.unit, c.with(turns))
+	}
 	var deltas []workspace.Delta
 	for _, t := range turns {
 		deltas = append(deltas, t.Delta)
@@ -161,7 +167,7 @@ func reasonOf(u result.Unit) string {
 	}
 	for _, e := range u.Evaluations {
 		if e.Outcome == result.Error || e.Outcome == result.Fail || e.Outcome == result.Skip {
-			return e.Name + ": " + e.Reason
+			return strings.TrimSuffix(e.Name+": "+e.Reason+": "+excerpt.Line(e.Detail, 300), ": ")
 		}
 	}
 	return ""

@@ -90,6 +90,33 @@ func (k Killer) String() string {
 	return text
 }
 
+// Brief writes what people have to look at for a test's output: a mutant a line that begins with the place to
+// strengthen. With diffs it shows how each differs.
+func (r Report) Brief(diffs bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s\n", r.Count(), r.sampled())
+	for _, u := range r.Units {
+		for _, f := range u.Findings {
+			switch f.Status {
+			case Survived:
+				fmt.Fprintf(&b, "%s: survived %s: %s\n    write %s\n", f.Position, u.title(f),
+					excerpt.Line(f.What, 300), excerpt.Line(f.Advice, 300))
+				for line := range strings.Lines(f.Diff) {
+					if diffs {
+						b.WriteString("      " + line)
+					}
+				}
+			case Unknown:
+				fmt.Fprintf(&b, "unknown %s: %s\n", u.title(f), excerpt.Line(f.Reason, 300))
+			}
+		}
+		for _, n := range u.Notes {
+			fmt.Fprintf(&b, "note: %s\n", excerpt.Line(n, 300))
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
 // list writes what people have to look at.
 func (u UnitReport) list(b *strings.Builder) {
 	for _, f := range u.Findings {

@@ -244,6 +244,12 @@ func (u UnitReport) explain(f *Finding, of plan.Unit) {
 	}
 	op := Operators()[slices.IndexFunc(Operators(), func(o Operator) bool { return o.ID == f.Operator })]
 	f.Diff, f.Advice = diff(u.Recorded, f.Turns), op.advice(f.Mutant)
+	if of.Variant.InGo {
+		f.Advice = "a scorer that looks at " + map[Sense]string{
+			Files: "the files that the agent leaves", Calls: "the calls that the agent makes",
+			Answers: "what the agent says",
+		}[op.Looks]
+	}
 	for _, e := range u.Evaluators {
 		if f.Position.Line == 0 || e.looks == op.Looks {
 			f.Position = e.Position

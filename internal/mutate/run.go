@@ -28,6 +28,24 @@ type Config struct {
 	Seed   uint64
 	// Thorough has each step and evaluator judge each mutant, also where another has failed it before.
 	Thorough bool
+	// Judge judges a unit as if c were its recording, one mutant after the other; nil: [engine.Runner.Recast] does.
+	Judge func(ctx context.Context, u plan.Unit, c *cassette.Cassette) result.Unit
+	// Others are answers of units of other plans.
+	Others []Answer
+}
+
+// Choose returns the indexes of those of n mutants of a unit that are judged.
+func (c Config) Choose(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	if c.Sample > 0 && n > c.Sample {
+		rng := rand.New(rand.NewPCG(c.Seed, uint64(n)))
+		rng.Shuffle(n, func(i, j int) { all[i], all[j] = all[j], all[i] })
+		all = all[:c.Sample]
+	}
+	return all
 }
 
 // Run makes mutants of the recorded units of a plan and has them judged. An error says that there is no score: a unit
@@ -44,13 +62,13 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 		if err != nil {
 			return report, err
 		}
-		court := newCourt(r, u, tape, c.Thorough)
-		if res := court.whole(ctx, tape.Turns); res.Outcome != result.Pass {
-			return report, &NotPassing{Unit: u.ID(), Outcome: res.Outcome, Reason: reasonOf(res)}
+		court := newCourt(r, u, tape, c)
+		if err := Passes(u.ID(), court.whole(ctx, tape.Turns)); err != nil {
+			return report, err
 		}
 		sessions, courts = append(sessions, s), append(courts, court)
 	}
-	var answers []Answer
+	answers := slices.Clone(c.Others)
 	for _, s := range sessions {
 		answers = append(answers, Answer{s.Unit.Case.ID, s.Unit.Variant.ID, viewOf(s).answer()})
 	}
@@ -70,16 +88,13 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 	return report, report.accept(p.Playbook)
 }
 
-// NotPassing says that a unit does not pass as it was recorded, so that nothing is known of its mutants.
-type NotPassing struct {
-	Unit    string
-	Outcome result.Outcome
-	Reason  string
-}
-
-func (e *NotPassing) Error() string {
-	return fmt.Sprintf("%s does not pass as it was recorded, so that it has no score: %s", e.Unit,
-		strings.TrimSuffix(string(e.Outcome)+": "+e.Reason, ": "))
+// Passes returns an error if a unit does not pass as it was recorded, so that nothing is known of its mutants.
+func Passes(id string, res result.Unit) error {
+	if res.Outcome == result.Pass {
+		return nil
+	}
+	return fmt.Errorf("%s does not pass as it was recorded, so that it has no score: %s", id,
+		strings.TrimSuffix(string(res.Outcome)+": "+reasonOf(res), ": "))
 }
 
 // maxBefore is how much of what the agent began with is kept of a unit, in bytes, and how many files that nobody names.
@@ -173,25 +188,17 @@ func judge(ctx context.Context, court *court, s *Session, c Config) (UnitReport,
 		seen[key] = len(unit.Findings)
 		unit.Findings = append(unit.Findings, Finding{Mutant: m})
 	}
-	for _, e := range s.Unit.Evaluators {
-		if !e.Advisory {
-			unit.Evaluators = append(unit.Evaluators, Judge{Name: e.Name, Position: e.Position, looks: looks(e)})
-		}
-	}
+	unit.Evaluators = judgesOf(s.Unit)
 	var open []int
 	for i, f := range unit.Findings {
 		if f.Status == "" {
 			open = append(open, i)
 		}
 	}
-	if c.Sample > 0 && len(open) > c.Sample {
-		rng := rand.New(rand.NewPCG(c.Seed, uint64(len(open))))
-		rng.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
-		open = open[:c.Sample]
-	}
-	findings := make([]*Finding, len(open))
-	for i, n := range open {
-		findings[i] = &unit.Findings[n]
+	chosen := c.Choose(len(open))
+	findings := make([]*Finding, len(chosen))
+	for i, n := range chosen {
+		findings[i] = &unit.Findings[open[n]]
 	}
 	unit.left = slices.DeleteFunc(slices.Clone(court.left), func(name string) bool {
 		return slices.ContainsFunc(s.Unit.Evaluators, func(e plan.Evaluator) bool {
@@ -207,6 +214,26 @@ func judge(ctx context.Context, court *court, s *Session, c Config) (UnitReport,
 		unit.Findings[i].Turns = nil // there may be many
 	}
 	return unit, nil
+}
+
+// judgesOf returns the evaluators of a unit that decide.
+func judgesOf(u plan.Unit) (all []Judge) {
+	for _, e := range u.Evaluators {
+		if !e.Advisory {
+			all = append(all, Judge{Name: e.Name, Position: e.Position, looks: looks(e)})
+		}
+	}
+	return all
+}
+
+// Output returns what became of a worse output of a task that ran no agent, which is judged as a unit.
+func Output(m Mutant, u plan.Unit, res result.Unit) Finding {
+	f := Finding{Mutant: m, Position: u.Variant.Position}
+	f.settle(decided(u, res))
+	if f.Status == Survived {
+		f.Advice = "a scorer that such an output fails"
+	}
+	return f
 }
 
 // looks tells what an evaluator looks at.

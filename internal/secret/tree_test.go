@@ -34,6 +34,6 @@ func TestNoFalseAlarms(t *testing.T) {
 	require.Greater(t, files, 500)
 	assert.Equal(t, []string{
 		"refused.txtar", "secret.txtar", "secret_cut.txtar", "secret_hidden.txtar",
-		"files.go", "report.json.golden", "report.txt.golden", "report.xml.golden", "parts.txtar",
+		"red-mutants.txt", "files.go", "report.json.golden", "report.txt.golden", "report.xml.golden", "parts.txtar",
 	}, masked)
 }
