@@ -25,8 +25,8 @@ type court struct {
 	unit   plan.Unit
 	tape   *cassette.Cassette
 	own    func(context.Context, plan.Unit, *cassette.Cassette) result.Unit // see [Config]; nil: the runner judges
-	quick  plan.Unit // the unit without what is in left
-	left   []string  // what a quick judgement leaves out; nil: nothing
+	quick  plan.Unit                                                        // the unit without what is in left
+	left   []string                                                         // what a quick judgement leaves out; nil: nothing
 	mu     sync.Mutex
 	after  map[[sha256.Size]byte][]result.Step // by what the agent left
 }
