@@ -32,6 +32,12 @@ func fromAgentV5(reply []byte) ([]byte, error) {
 	if err := jsonvalue.DecodeStrict(reply, &o, 0); err != nil {
 		return nil, err
 	}
+	for old, name := range map[string]string{"passed": "pass", "reasoning": "reason"} {
+		if v := o[old]; v != nil && o[name] == nil { // what the judges of its examples write, though it reads the score
+			o[name] = v
+			delete(o, old)
+		}
+	}
 	if err := assertions(o); err != nil {
 		return nil, err
 	}

@@ -529,6 +529,10 @@ func TestAgentV5(t *testing.T) {
 		{"no text", `{"score": 1, "assertions": [{"passed": true}]}`, result.Error, 0, "text is missing"},
 		{"not passed", `{"score": 1, "assertions": [{"pass": true}]}`, result.Error, 0, "passed is missing"},
 		{"null assertion", `{"score": 1, "assertions": [null]}`, result.Error, 0, "passed is missing"},
+		{"passed", `{"passed": false, "score": 0, "reasoning": "no JSON"}`, result.Fail, 0, "no JSON"},
+		{"passed, reason alone", `{"passed": true, "reasoning": "JSON"}`, result.Pass, 1, "JSON"},
+		{"passed, and pass", `{"pass": true, "passed": true}`, result.Error, 0, `unknown key "passed"`},
+		{"contradiction", `{"passed": false, "score": 1}`, result.Error, 0, "contradict"},
 		{"other key", `{"score": 1, "results": []}`, result.Error, 0, `unknown key "results"`},
 		{"range", `{"checks": [{"text": "x", "pass": true, "reason": "", "score": 7}]}`, result.Error, 0, "0 to 1"},
 	} {
