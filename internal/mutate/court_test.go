@@ -26,6 +26,8 @@ func TestThorough(t *testing.T) {
 			"  - {name: said, type: text, checks: [{id: a, contains: [total]}]}\n", 2, 17},
 		{"a judge", "  - {name: program, type: command, run: grep -q total receipt.txt}\n" +
 			"  - {name: said, type: text, checks: [{id: a, contains: [total]}]}\n", 2, 10},
+		{"what decides nothing fails", "  - {type: metrics, max_tool_calls: 0, required: false}\n" +
+			"  - {name: said, type: text, checks: [{id: a, contains: [total]}]}\n", 2, 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			counted := filepath.Join(t.TempDir(), "count")
