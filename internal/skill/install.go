@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
@@ -53,7 +54,24 @@ func Install(ctx context.Context, src workspace.Source, file string) (Tree, erro
 	if evals := evalsOf(files[plan.PluginFile].Data); file == plan.PluginFile && evals != "" {
 		maps.DeleteFunc(files, func(p string, _ workspace.Seed) bool { return strings.HasPrefix(p, evals+"/") })
 	}
+	withoutWaza(files)
 	return Tree{files, t.LeftOut()}, nil
+}
+
+// withoutWaza removes a suite of waza that is beside the skill's file: its tasks say what is expected.
+func withoutWaza(files map[string]workspace.Seed) {
+	root := doc.Parse("eval.yaml", files["eval.yaml"].Data).Root
+	tasks := root.Get("tasks").Items()
+	if len(tasks) == 0 || root.Get("config") == nil {
+		return
+	}
+	maps.DeleteFunc(files, func(p string, _ workspace.Seed) bool {
+		return p == "eval.yaml" || p == "trigger_tests.yaml" || strings.HasPrefix(p, "graders/") ||
+			slices.ContainsFunc(tasks, func(n *doc.Node) bool {
+				ok, err := path.Match(path.Clean(n.Text()), p)
+				return ok && err == nil
+			})
+	})
 }
 
 // evalsOf returns the directory in which a plugin has its evals, by its manifest; empty: it does not say.

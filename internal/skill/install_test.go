@@ -30,3 +30,29 @@ func TestPluginsComeWithoutEvals(t *testing.T) {
 	assert.Equal(t, []string{".claude-plugin/plugin.json", "quality/notes.md", "skills/sell/SKILL.md"},
 		slices.Sorted(maps.Keys(got.Files)))
 }
+
+// A suite of waza may be beside the skill's file.
+func TestSkillsComeWithoutWaza(t *testing.T) {
+	for suite, want := range map[string][]string{
+		"config: {}\ntasks: [tasks/*.yaml, ./more.yaml]\n": {"SKILL.md", "fixtures/a.py", "tasks/README.md"},
+		"tasks: not those of waza\n": {
+			"SKILL.md", "eval.yaml", "fixtures/a.py", "graders/g.py", "more.yaml", "tasks/README.md", "tasks/a.yaml",
+			"trigger_tests.yaml",
+		},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, txtar.Write(txtar.Parse([]byte(`
+-- SKILL.md --
+-- trigger_tests.yaml --
+-- tasks/a.yaml --
+-- tasks/README.md --
+-- more.yaml --
+-- graders/g.py --
+-- fixtures/a.py --
+-- eval.yaml --
+`+suite)), dir))
+		got, err := skill.Install(t.Context(), workspace.Source{Dir: dir}, plan.SkillFile)
+		require.NoError(t, err)
+		assert.Equal(t, want, slices.Sorted(maps.Keys(got.Files)), suite)
+	}
+}

@@ -261,46 +261,6 @@ func (r *agentv) readWorkspace(n *doc.Node) {
 	}
 }
 
-// find returns the path, absolute, of a file that a suite names: in the directory, or in one above it.
-func (r *agentv) find(dir, name string) (string, error) {
-	name = strings.TrimPrefix(name, "file://")
-	if name == "" || filepath.IsAbs(name) {
-		return "", fmt.Errorf("%q must be a relative path", name)
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		file, err := r.file(at, name)
-		if err == nil {
-			if _, err = os.Lstat(file); err == nil {
-				return file, nil
-			}
-		}
-		if at == string(r.tree) || at == filepath.Dir(at) {
-			if _, err := r.file(dir, name); err != nil {
-				return "", fmt.Errorf("%q: %w", name, err)
-			}
-			return "", fmt.Errorf("%q: no such file", name)
-		}
-	}
-}
-
-// text returns the text of a file that a suite names.
-func (r *agentv) text(dir, name string) (string, error) {
-	file, err := r.find(dir, name)
-	if err != nil {
-		return "", err
-	}
-	_, data, err := r.read(filepath.Dir(file), filepath.Base(file))
-	switch {
-	case err != nil:
-		return "", err
-	case len(data) > maxRendered || bytes.ContainsRune(data, 0) || !isText(data):
-		return "", fmt.Errorf("%q: it is no text of at most %d bytes", name, maxRendered)
-	}
-	return string(data), nil
-}
-
-func isText(data []byte) bool { return strings.ToValidUTF8(string(data), "") == string(data) }
-
 // readPrompts reads the prompts, each a template of text or messages.
 func (r *agentv) readPrompts(n *doc.Node) {
 	items := n.Items()

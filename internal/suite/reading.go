@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -155,7 +156,7 @@ func (r *reader) cannot(at doc.Position, name, key, what string, args ...any) {
 // and expect less than its author wrote. Tests and prompts that cannot be read are no part of the others.
 func (r *reader) whole() bool {
 	if !slices.ContainsFunc(r.Problems, func(p Problem) bool {
-		return p.Case == "" && p.Key != "tests" && p.Key != "prompts"
+		return p.Case == "" && !slices.Contains([]string{"tests", "tasks", "prompts"}, p.Key)
 	}) {
 		return true
 	}
@@ -337,3 +338,78 @@ func (o Options) who() doc.Pairs {
 	}
 	return p
 }
+
+// fate is what becomes of a key, or a type, of another tool, as a reader has it and docs/migrate.md tells it.
+type fate struct {
+	becomes string // what it is here, in the words of the page
+	left    string // why it is left out; no verdict depends on it
+	refused string // why a value cannot be honoured
+}
+
+// row is a key of a mapping, or a type, with its fate. The rows of a mapping are all keys that it may have.
+type row struct {
+	key string
+	fate
+}
+
+// seconds is a duration as playbooks write it.
+func seconds(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) + "s" }
+
+func to(what string) fate  { return fate{becomes: what} }
+func left(why string) fate { return fate{left: why} }
+func no(why string) fate   { return fate{refused: why} }
+
+// table calls cannot for the keys of a mapping that the rows do not have, or that cannot be honoured, and notes what is
+// left out. Within names the mapping.
+func (r *reader) table(n *doc.Node, within string, rows []row, cannot func(at doc.Position, key, what string)) {
+	known := make(map[string]string)
+	for _, row := range rows {
+		known[row.key] = row.refused
+		if e := n.Get(row.key); row.left != "" && !empty(e) {
+			r.note(e.Position(), strings.Trim(within+"."+row.key, "."), "%s", row.left)
+		}
+	}
+	keys(n, known, func(at doc.Position, key, what string) {
+		cannot(at, strings.Trim(within+"."+key, "."), what)
+	})
+}
+
+// find returns the path, absolute, of a file that a suite names: in the directory, or in one above it.
+func (r *reader) find(dir, name string) (string, error) {
+	name = strings.TrimPrefix(name, "file://")
+	if name == "" || filepath.IsAbs(name) {
+		return "", fmt.Errorf("%q must be a relative path", name)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		file, err := r.file(at, name)
+		if err == nil {
+			if _, err = os.Lstat(file); err == nil {
+				return file, nil
+			}
+		}
+		if at == string(r.tree) || at == filepath.Dir(at) {
+			if _, err := r.file(dir, name); err != nil {
+				return "", fmt.Errorf("%q: %w", name, err)
+			}
+			return "", fmt.Errorf("%q: no such file", name)
+		}
+	}
+}
+
+// text returns the text of a file that a suite names.
+func (r *reader) text(dir, name string) (string, error) {
+	file, err := r.find(dir, name)
+	if err != nil {
+		return "", err
+	}
+	_, data, err := r.read(filepath.Dir(file), filepath.Base(file))
+	switch {
+	case err != nil:
+		return "", err
+	case len(data) > maxRendered || bytes.ContainsRune(data, 0) || !isText(data):
+		return "", fmt.Errorf("%q: it is no text of at most %d bytes", name, maxRendered)
+	}
+	return string(data), nil
+}
+
+func isText(data []byte) bool { return strings.ToValidUTF8(string(data), "") == string(data) }

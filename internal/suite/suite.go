@@ -48,6 +48,8 @@ func Formats() []Format {
 	}, {
 		Name: "agentv", What: "a suite of AgentV, in YAML",
 		of: agentvOf, read: readAgentV,
+	}, {
+		Name: "waza", What: "a suite of waza, or a directory with eval.yaml", of: wazaOf, read: readWaza,
 	}}
 }
 
