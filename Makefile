@@ -15,6 +15,8 @@ having     = $(addprefix ./,$(sort $(dir $(or $(shell git grep -l '^func $(1)' -
 MUTATED   := evaltest/trajectory playbook $(addprefix internal/,cassette engine interaction interaction/clienttools \
   interaction/mcpproxy jsonvalue judgment plan result rundir session $(addprefix evaluator/,codejudge command composite expect \
   fieldaccuracy files llmjudge metrics payload tooltrajectory))
+# The queue, a module of its own.
+SCALE     := cmd/sdd-eval-scale
 # Go's own limit for a package, ten minutes, is too short for a busy machine.
 GOTEST    := $(GO) tool gotestsum --format pkgname-and-test-fails
 # Tests wait for processes as long as they compute: more packages run at a time than there are processors.
@@ -47,6 +49,7 @@ test test-live: export GORACE := atexit_sleep_ms=0
 test: ## Run all tests with -race, but for those of test-live, and write junit.xml.
 	$(GOTEST) --junitfile junit.xml -- $(FLAGS) -skip '$(LIVE)' $(PKGS)
 	cd internal/tracing/collectortest && $(GO) test $(FLAGS) ./...
+	cd $(SCALE) && $(GO) test $(FLAGS) ./...
 	$(call NO_SKIPS,junit.xml)
 
 .PHONY: test-live
@@ -97,8 +100,10 @@ lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	$(GO) fix -diff ./...
 	$(GO) mod tidy -diff
 	cd internal/tracing/collectortest && $(GO) vet ./... && $(GO) mod tidy -diff
+	check=$$($(TOOL) -n staticcheck); cd $(SCALE) && $(GO) vet ./... && $(GO) mod tidy -diff && $(GO) fix -diff ./... && $$check ./...
 	@dead=$$($(TOOL) deadcode -test ./...); test -z "$$dead" || { echo "$$dead"; exit 1; }
 	@# It checks the types of all files of a system, and compiles nothing for it, as vet would.
+	check=$$($(TOOL) -n deadcode); cd $(SCALE); dead=$$($$check -test ./...); test -z "$$dead" || { echo "$$dead"; exit 1; }
 	GOOS=darwin $$($(TOOL) -n deadcode) -test ./... >/dev/null
 	GOOS=windows $$($(TOOL) -n deadcode) -test ./... >/dev/null
 

@@ -1,0 +1,555 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/embedded"
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/scale"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/project"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+const usage = `sdd-eval-scale runs a playbook by a queue, on this machine or on many.
+
+Usage:
+  sdd-eval-scale run --playbook FILE [--queue embedded|URL] [FLAGS]
+  sdd-eval-scale run --resume RUN [--queue embedded|URL] [FLAGS]
+  sdd-eval-scale worker --queue URL [--parallel N] [FLAGS]
+  sdd-eval-scale status [RUN] [--queue embedded|URL]
+  sdd-eval-scale cancel RUN [--queue embedded|URL]
+  sdd-eval-scale fetch RUN [--queue embedded|URL] [--root DIR]
+  sdd-eval-scale remove RUN [--queue embedded|URL]
+
+run puts the playbook's units into the queue, waits until all have a result, and makes the run's
+directory of them, as sdd-eval run does. The queue is embedded by default: this process has it, below
+the project's root, and carries the units out. With the URL of a NATS server with JetStream, such as
+nats://host:4222 or tls://host:4222, several separated by commas, workers do. An interrupted run goes
+on in the queue; --resume waits for it again.
+
+worker carries out units of runs whose accounts it has. fetch makes the directory of a run that has
+ended. docs/scale.md says more.
+
+Flags:
+%s
+Exit codes are those of sdd-eval run: 0 passed, 1 failed, 2 the command line, the playbook or the
+configuration is wrong, 3 nothing is known of a unit or of an agent, 130 interrupted.
+`
+
+const (
+	exitOK, exitUsage, exitHarness = 0, 2, 3
+	exitInterrupted                = 130
+)
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// command is one invocation.
+type command struct {
+	stdout, stderr io.Writer
+	secrets        *secret.Set
+	root           string // the project's
+	command        []string
+
+	at                                     queue.Options
+	queue, playbook, resume, mode, sandbox string
+	rootFlag, configDir                    string
+	budget, assume                         float64
+	parallel, attempts                     int
+	llmJudge                               bool
+	limits                                 []string
+	silence                                time.Duration
+	assumed                                bool
+}
+
+// embeddedQueue is the queue that needs no server.
+const embeddedQueue = "embedded"
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	secrets := new(secret.Set)
+	secrets.AddEnvironment(os.Environ())
+	lines := secrets.Lines(stderr)
+	defer lines.Close()
+	c := &command{stdout: stdout, stderr: lines, secrets: secrets}
+	code, err := c.run(ctx, args)
+	if err != nil {
+		fmt.Fprintf(c.stderr, "sdd-eval-scale: %v\n", err)
+	}
+	return code
+}
+
+func (c *command) run(ctx context.Context, args []string) (int, error) {
+	f := c.flags()
+	name := ""
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	do, ok := map[string]func(context.Context, []string) (int, error){
+		"run": c.runPlaybook, "worker": c.work, "status": c.status, "cancel": c.cancel, "fetch": c.fetch,
+		"remove": c.remove,
+	}[name]
+	if name == "help" || name == "--help" || name == "-h" {
+		fmt.Fprintf(c.stdout, usage, f.FlagUsagesWrapped(100))
+		return exitOK, nil
+	}
+	if !ok {
+		return exitUsage, fmt.Errorf("no command %q: use run, worker, status, cancel, fetch or remove; "+
+			"sdd-eval-scale help says more", name)
+	}
+	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintf(c.stdout, usage, f.FlagUsagesWrapped(100))
+		return exitOK, nil
+	} else if err != nil {
+		return exitUsage, fmt.Errorf("%s: %w", name, err)
+	}
+	c.assumed = f.Changed("assume-cost")
+	code, err := exitOK, c.complete(name)
+	if err == nil {
+		code, err = do(ctx, f.Args())
+	}
+	var input *scale.InputError
+	var mistake usageError
+	switch {
+	case err == nil:
+	case errors.As(err, &input), errors.As(err, &mistake), errors.Is(err, queue.ErrNoRun):
+		code = exitUsage
+	case ctx.Err() != nil:
+		code = exitInterrupted
+	default:
+		code = exitHarness
+	}
+	return code, err
+}
+
+func (c *command) flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("sdd-eval-scale", pflag.ContinueOnError)
+	f.SortFlags, f.Usage = false, func() {}
+	f.SetOutput(io.Discard)
+	f.StringVar(&c.queue, "queue", embeddedQueue, "The `QUEUE`: embedded, or the URL of a NATS server.")
+	f.StringVar(&c.at.Credentials, "creds", "", "The NATS credentials `FILE`.")
+	f.StringVar(&c.at.CA, "tls-ca", "", "The PEM `FILE` of the authority that the server's certificate must be of.")
+	f.StringVar(&c.at.Cert, "tls-cert", "", "The PEM `FILE` of our certificate.")
+	f.StringVar(&c.at.Key, "tls-key", "", "The PEM `FILE` of its key.")
+	f.IntVar(&c.at.Replicas, "replicas", 1, "How many servers keep a queue that is new: `N`.")
+	f.DurationVar(&c.at.Lease, "lease", 0, "The `TIME` that a unit stays with a worker that says nothing, for a queue "+
+		"that is new; default: 30s.")
+	f.StringVar(&c.rootFlag, "root", "", "The project's root `DIR`; default: as sdd-eval says.")
+	f.StringVar(&c.configDir, "config-dir", "", "The `DIR` with the account presets; default: as sdd-eval says.")
+	f.IntVar(&c.parallel, "parallel", 1, "Carry out up to `N` units at the same time.")
+	f.StringVar(&c.playbook, "playbook", "", "run: the playbook `FILE`.")
+	f.StringVar(&c.resume, "resume", "", "run: wait for this `RUN`, which is in the queue.")
+	f.StringVar(&c.mode, "mode", "live", "run: the `MODE`, live or replay.")
+	f.StringVar(&c.sandbox, "sandbox", "", "run: the `KIND` of sandbox on workers, as of sdd-eval run.")
+	f.BoolVar(&c.llmJudge, "llm-judge", false, "run: let evaluators ask models where no answer is recorded.")
+	f.StringArrayVar(&c.limits, "limit", nil, "run: carry out at most N units of an account at a time, on all "+
+		"workers and of all runs: `KIND[/PRESET]=N`; may be given several times.")
+	f.Float64Var(&c.budget, "budget-usd", 0, "run: begin no unit that may make the run cost more than `USD`.")
+	f.Float64Var(&c.assume, "assume-cost", 0, "run: count `USD` for a unit whose agent does not say what it cost.")
+	f.IntVar(&c.attempts, "attempts", 3, "run: try a unit `N` times if its worker cannot carry it out.")
+	f.DurationVar(&c.silence, "silence", 0, "run: the `TIME` that a unit may show no progress; default: 30m.")
+	return f
+}
+
+// complete checks the flags.
+func (c *command) complete(name string) error {
+	if min(c.parallel, c.attempts, c.at.Replicas) < 1 {
+		return usagef("--parallel, --attempts, --replicas: want a number above 0")
+	}
+	if !(c.budget >= 0 && c.assume >= 0) || math.IsInf(c.budget+c.assume, 1) {
+		return usagef("--budget-usd, --assume-cost: want US dollars")
+	}
+	if c.at.Lease < 0 || c.silence < 0 {
+		return usagef("--lease, --silence: want a time above 0")
+	}
+	if c.at.Name = "sdd-eval-scale " + name; c.queue != embeddedQueue {
+		if !strings.Contains(c.queue, "://") {
+			return usagef("--queue %s: want embedded or a URL, such as nats://host:4222", c.queue)
+		}
+		c.at.URL = c.queue
+	}
+	here, err := os.Getwd()
+	if err == nil {
+		c.root, err = rundir.ProjectRoot(here, c.rootFlag, os.Getenv)
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c.command = childCommand(self)
+	return nil
+}
+
+// open opens the queue. The function that it returns closes it.
+func (c *command) open(ctx context.Context) (*queue.Queue, func(), error) {
+	shut := func() {}
+	if c.queue == embeddedQueue {
+		tree, dir := disk.Tree(c.root), filepath.Join(c.root, ".llman", "sdd-eval", "queue")
+		if err := project.MakeIgnored(tree, dir); err != nil {
+			return nil, nil, err
+		}
+		s, err := embedded.Start(filepath.Join(dir, "store"))
+		if err != nil {
+			return nil, nil, err
+		}
+		c.at.InProcess, shut = s, s.Close
+	}
+	q, err := queue.Open(ctx, c.at)
+	if err != nil {
+		shut()
+		return nil, nil, err
+	}
+	return q, func() { q.Close(); shut() }, nil
+}
+
+// log tells a person something.
+func (c *command) log(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
+
+// limitsOf reads --limit.
+func limitsOf(said []string) (map[string]int, error) {
+	limits := make(map[string]int)
+	for _, s := range said {
+		i := strings.LastIndexByte(s, '=')
+		n, err := strconv.Atoi(s[i+1:])
+		if i < 1 || err != nil || n < 1 {
+			return nil, usagef("--limit %s: want KIND/PRESET=N", s)
+		}
+		limits[s[:i]] = n
+	}
+	return limits, nil
+}
+
+func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
+	if len(args) == 1 && c.playbook == "" {
+		c.playbook, args = args[0], nil
+	}
+	if len(args) > 0 || (c.playbook == "") == (c.resume == "") {
+		return 0, usagef("run: give either --playbook FILE or --resume RUN")
+	}
+	limits, err := limitsOf(c.limits)
+	if err != nil {
+		return 0, err
+	}
+	q, shut, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer shut()
+	var r queue.Run
+	if c.resume != "" {
+		r, err = q.Run(ctx, c.resume)
+	} else {
+		r, err = c.submit(ctx, q, limits)
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.log("run %s", r.ID)
+	atWork := func() {}
+	if c.queue == embeddedQueue {
+		if atWork, err = c.startWorker(ctx, q); err != nil {
+			return 0, err
+		}
+	}
+	err = c.follow(ctx, q, r)
+	atWork()
+	if err != nil {
+		return 0, fmt.Errorf("%w\nnext: %s", err, c.line("run", "--resume", r.ID))
+	}
+	return c.fetchRun(ctx, q, r.ID)
+}
+
+// line returns a command line for people, with the flags that say where the queue is.
+func (c *command) line(args ...string) string {
+	words := append([]string{"sdd-eval-scale"}, args...)
+	flags := [][2]string{
+		{"--creds", c.at.Credentials},
+		{"--tls-ca", c.at.CA},
+		{"--tls-cert", c.at.Cert},
+		{"--tls-key", c.at.Key},
+		{"--root", c.rootFlag},
+	}
+	for _, flag := range flags {
+		if flag[1] != "" {
+			words = append(words, flag[0], flag[1])
+		}
+	}
+	if c.queue != embeddedQueue {
+		words = append(words, "--queue", queue.Shown(c.at))
+	}
+	return strings.Join(words, " ")
+}
+
+func (c *command) submit(ctx context.Context, q *queue.Queue, limits map[string]int) (queue.Run, error) {
+	playbook, err := filepath.Abs(c.playbook)
+	if err == nil { // as the root has none
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(playbook)); err == nil {
+			playbook = filepath.Join(dir, filepath.Base(playbook))
+		}
+	}
+	if err != nil {
+		return queue.Run{}, err
+	}
+	o := scale.Options{
+		Root: c.root, Playbook: playbook, Mode: c.mode, Sandbox: c.sandbox, LLMJudge: c.llmJudge,
+		ConfigDir: c.configDir, Limits: limits, MaxUSD: c.budget, Attempts: c.attempts, Silence: c.silence,
+	}
+	if c.assumed {
+		o.AssumedUSD = &c.assume
+	}
+	return scale.Submit(ctx, q, o)
+}
+
+// look is how often a run is looked at.
+const look = 300 * time.Millisecond
+
+// follow waits until a run has ended, and tells how it goes.
+func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error {
+	told := make(map[string]bool)
+	tell := func(format string, args ...any) {
+		if line := fmt.Sprintf(format, args...); !told[line] {
+			told[line] = true
+			c.log("%s", line)
+		}
+	}
+	began := time.Now()
+	var looked time.Time
+	for {
+		waiting, err := q.Waiting(ctx, r.ID)
+		if ctx.Err() != nil {
+			return errors.New("interrupted: the queue keeps the run")
+		}
+		if err != nil {
+			tell("the queue does not answer: %v", err)
+		}
+		if err == nil && !waiting {
+			break
+		}
+		if time.Since(looked) > 2*time.Second {
+			looked = time.Now()
+			if s, err := q.Status(ctx, r.ID); err == nil {
+				c.tellStatus(s, tell, time.Since(began))
+			}
+		}
+		wait(ctx, look)
+	}
+	// Workers still end what they had begun when the run was cancelled.
+	for deadline := time.Now().Add(q.Lease() + 20*time.Second); ; wait(ctx, look) {
+		s, err := q.Status(ctx, r.ID)
+		if ctx.Err() != nil {
+			return errors.New("interrupted: the queue keeps the run")
+		}
+		if err == nil && (s.Counts().Running == 0 || time.Now().After(deadline)) {
+			c.tellStatus(s, tell, time.Since(began))
+			if s.End == nil {
+				return q.End(ctx, r.ID, queue.End{Kind: queue.Complete})
+			}
+			return nil
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// tellStatus tells what is new about a run.
+func (c *command) tellStatus(s queue.Status, tell func(string, ...any), since time.Duration) {
+	n := s.Counts()
+	tell("%d of %d units done, %d running, %d waiting", n.Done+n.Failed, len(s.Units), n.Running, n.Waiting)
+	for i, r := range s.Records {
+		for _, f := range r.Failures {
+			tell("%s: attempt %d on %s: %s: %s", s.Units[i].ID, f.Attempt, f.Worker, f.Kind, f.Why)
+		}
+	}
+	for account, said := range s.Paused {
+		tell("account %s pauses: %s", account, said)
+	}
+	for id, why := range s.Refusals {
+		tell("worker %s refuses the run: %s", id, why)
+	}
+	for _, w := range s.Workers {
+		for _, why := range w.Lacks {
+			tell("worker %s has not the account %s", w.ID, why)
+		}
+	}
+	if len(s.Workers) == 0 && s.End == nil && since > 3*time.Second && n.Waiting > 0 {
+		tell("no worker is there: %s", c.line("worker", "--parallel", "4"))
+	}
+	if s.End != nil {
+		tell("the run has ended: %s: %s", s.End.Kind, s.End.Why)
+	}
+}
+
+// startWorker starts a worker in this process. The function that it returns ends it.
+func (c *command) startWorker(ctx context.Context, q *queue.Queue) (func(), error) {
+	w, remove, err := c.newWorker(q)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := w.Run(ctx); err != nil {
+			c.log("worker: %v", err)
+		}
+	})
+	return func() { cancel(); group.Wait(); remove() }, nil
+}
+
+func (c *command) work(ctx context.Context, args []string) (int, error) {
+	if len(args) > 0 {
+		return 0, usagef("worker: it takes no arguments")
+	}
+	if c.queue == embeddedQueue {
+		return 0, usagef("worker: --queue must be the URL of a server: run carries out the units of an embedded queue")
+	}
+	q, shut, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer shut()
+	w, remove, err := c.newWorker(q)
+	if err != nil {
+		return 0, err
+	}
+	defer remove()
+	c.log("worker %s", w.ID)
+	if err := w.Run(ctx); err != nil {
+		return 0, err
+	}
+	return exitInterrupted, nil
+}
+
+// one returns the only argument, a run.
+func one(name string, args []string) (string, error) {
+	if len(args) != 1 {
+		return "", usagef("%s: give one RUN; sdd-eval-scale status lists them", name)
+	}
+	return args[0], nil
+}
+
+func (c *command) status(ctx context.Context, args []string) (int, error) {
+	if len(args) > 1 {
+		return 0, usagef("status: give one RUN or none")
+	}
+	q, shut, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer shut()
+	if len(args) == 0 {
+		runs, err := q.Runs(ctx)
+		for _, r := range runs {
+			end, err := q.Ended(ctx, r.ID)
+			if err != nil {
+				return 0, err
+			}
+			state := "goes on"
+			if end != nil {
+				state = end.Kind
+			}
+			fmt.Fprintf(c.stdout, "%s  %s  %s\n", r.ID, r.Playbook, state)
+		}
+		return exitOK, err
+	}
+	s, err := q.Status(ctx, args[0])
+	if err != nil {
+		return 0, err
+	}
+	c.tellStatus(s, func(format string, args ...any) {
+		fmt.Fprintln(c.stdout, c.secrets.String(fmt.Sprintf(format, args...)))
+	}, time.Hour)
+	if s.Run.MaxUSD > 0 {
+		fmt.Fprintf(c.stdout, "budget: $%.2f, of which $%.2f are spent\n", s.Run.MaxUSD, s.Money.SpentUSD)
+	}
+	return exitOK, nil
+}
+
+func (c *command) cancel(ctx context.Context, args []string) (int, error) {
+	id, err := one("cancel", args)
+	if err != nil {
+		return 0, err
+	}
+	q, shut, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer shut()
+	if _, err := q.Run(ctx, id); err != nil {
+		return 0, err
+	}
+	return exitOK, q.End(ctx, id, queue.End{Kind: queue.Cancelled, Why: "by hand"})
+}
+
+func (c *command) remove(ctx context.Context, args []string) (int, error) {
+	id, err := one("remove", args)
+	if err != nil {
+		return 0, err
+	}
+	q, shut, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer shut()
+	return exitOK, q.Remove(ctx, id)
+}
+
+func (c *command) fetch(ctx context.Context, args []string) (int, error) {
+	id, err := one("fetch", args)
+	if err != nil {
+		return 0, err
+	}
+	q, shut, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer shut()
+	return c.fetchRun(ctx, q, id)
+}
+
+// fetchRun makes a run's directory, and lets sdd-eval finish it: jobs after the units, reports, the verdict.
+func (c *command) fetchRun(ctx context.Context, q *queue.Queue, id string) (int, error) {
+	done, err := scale.Fetch(ctx, q, id, c.root, c.secrets)
+	if err != nil {
+		return 0, fmt.Errorf("%w\nnext: %s", err, c.line("status", id))
+	}
+	if n := len(done.NotRun); n > 0 {
+		const shown = 10
+		for _, why := range done.NotRun[:min(n, shown)] {
+			c.log("no result: %s", why)
+		}
+		fmt.Fprintln(c.stdout, done.Dir)
+		more := ""
+		if n > shown {
+			more = fmt.Sprintf(" (and %d more)", n-shown)
+		}
+		next := "sdd-eval run --resume " + id
+		if c.rootFlag != "" {
+			next += " --root " + c.rootFlag
+		}
+		return exitHarness, fmt.Errorf("%d units have no result%s\nnext, to run them here: %s", n, more, next)
+	}
+	return c.finish(ctx, id), nil
+}

@@ -1,0 +1,279 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// End says why a run has ended before all of its units have results.
+type End struct {
+	Kind string `json:"kind"`
+	Why  string `json:"why"`
+}
+
+// The kinds of ends.
+const (
+	Complete   = "complete"    // all units are done
+	Cancelled  = "cancelled"   // a person wanted it
+	OverBudget = "over-budget" // the budget has no room for another unit
+	Unfit      = "unfit"       // no worker can carry it out
+)
+
+// End ends a run: its units are offered no more, and workers end those that they have. The first end counts.
+func (q *Queue) End(ctx context.Context, run string, e End) error {
+	e.Why = e.Why[:min(len(e.Why), maxReason)]
+	if _, err := put(ctx, q.control, "ended."+run, e, 0); err != nil && !errors.Is(err, errMoved) {
+		return err
+	}
+	return q.stream.Purge(ctx, jetstream.WithPurgeSubject("units."+run+".>"))
+}
+
+// Ended returns how a run has ended, nil if it goes on.
+func (q *Queue) Ended(ctx context.Context, run string) (*End, error) {
+	var e End
+	revision, err := get(ctx, q.control, "ended."+run, &e)
+	if err != nil || revision == 0 {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// Pauses of accounts that no model asks for: the first, and the longest.
+const (
+	firstPause   = 15 * time.Second
+	longestPause = 2 * time.Minute
+	mostAsked    = 24 * time.Hour
+)
+
+// Pause keeps all workers from beginning units of an account for as long as its model asks, or, if that is 0, a little
+// longer each time. The server's clock ends it.
+func (q *Queue) Pause(ctx context.Context, a Account, wanted time.Duration, said string) error {
+	met := 0
+	revision, err := get(ctx, q.control, "met."+a.token(), &met)
+	if err != nil {
+		return err
+	}
+	if wanted <= 0 {
+		wanted = min(firstPause<<min(met, 10), longestPause)
+	}
+	data, err := json.Marshal(said[:min(len(said), maxReason)])
+	if err != nil {
+		return err
+	}
+	ttl := jetstream.KeyTTL(max(min(wanted, mostAsked).Round(time.Second), time.Second))
+	_, err = q.control.Create(ctx, "paused."+a.token(), data, ttl)
+	if moved(err) { // another worker met the same limit
+		return nil
+	}
+	if err == nil {
+		_, err = put(ctx, q.control, "met."+a.token(), met+1, revision)
+	}
+	if errors.Is(err, errMoved) {
+		err = nil
+	}
+	return err
+}
+
+// Paused returns what the model of an account said when it took no more requests, empty if it takes them.
+func (q *Queue) Paused(ctx context.Context, a Account) (said string, err error) {
+	_, err = get(ctx, q.control, "paused."+a.token(), &said)
+	return said, err
+}
+
+// Unpaused notes that a unit of an account ended as it should: the next pause is a short one.
+func (q *Queue) Unpaused(ctx context.Context, a Account) error {
+	met := 0
+	revision, err := get(ctx, q.control, "met."+a.token(), &met)
+	if err == nil && met > 0 {
+		_, err = put(ctx, q.control, "met."+a.token(), 0, revision)
+	}
+	if errors.Is(err, errMoved) {
+		err = nil
+	}
+	return err
+}
+
+// Worker is what a worker says of itself.
+type Worker struct {
+	ID string `json:"id"`
+	// Parallel is how many units it carries out at a time, and Running how many it does.
+	Parallel int `json:"parallel"`
+	Running  int `json:"running"`
+	// Lacks are accounts of runs in the queue that it does not have, with the reason.
+	Lacks []string `json:"lacks,omitempty"`
+}
+
+// Here says that a worker is there, for two leases.
+func (q *Queue) Here(ctx context.Context, w Worker) error {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	_, err = q.workers.Put(ctx, w.ID, data)
+	return err
+}
+
+// Gone says that a worker is there no more.
+func (q *Queue) Gone(ctx context.Context, worker string) error { return q.workers.Purge(ctx, worker) }
+
+// Workers returns the workers that are there.
+func (q *Queue) Workers(ctx context.Context) ([]Worker, error) {
+	keys, err := q.keys(ctx, q.workers, ">")
+	if err != nil {
+		return nil, err
+	}
+	var workers []Worker
+	for _, key := range slices.Sorted(slices.Values(keys)) {
+		var w Worker
+		if revision, err := get(ctx, q.workers, key, &w); err != nil {
+			return nil, err
+		} else if revision > 0 {
+			workers = append(workers, w)
+		}
+	}
+	return workers, nil
+}
+
+// maxRefusals is how many workers may refuse a run of which no unit has a result: the next would do so, too.
+const maxRefusals = 3
+
+// Refuse notes that a worker cannot carry out a run. That ends the run if no worker is left that could, or several
+// refuse it and no unit has a result.
+func (q *Queue) Refuse(ctx context.Context, run, worker, why string) error {
+	if _, err := put(ctx, q.control, "refused."+run+"."+worker, why[:min(len(why), maxReason)], 0); err != nil &&
+		!errors.Is(err, errMoved) {
+		return err
+	}
+	refusals, err := q.Refusals(ctx, run)
+	if err != nil {
+		return err
+	}
+	workers, err := q.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(workers, func(w Worker) bool { return refusals[w.ID] != "" })
+	hopeless := len(left) == 0
+	if !hopeless && len(refusals) >= maxRefusals {
+		status, err := q.Status(ctx, run)
+		if err != nil {
+			return err
+		}
+		hopeless = status.Counts().Done == 0
+	}
+	if !hopeless {
+		return nil
+	}
+	return q.End(ctx, run, End{Kind: Unfit, Why: "worker " + worker + ": " + why})
+}
+
+// Refusals returns why workers cannot carry out a run, by their ids.
+func (q *Queue) Refusals(ctx context.Context, run string) (map[string]string, error) {
+	prefix := "refused." + run + "."
+	keys, err := q.keys(ctx, q.control, prefix+">")
+	if err != nil {
+		return nil, err
+	}
+	refusals := make(map[string]string)
+	for _, key := range keys {
+		var why string
+		if _, err := get(ctx, q.control, key, &why); err != nil {
+			return nil, err
+		}
+		refusals[strings.TrimPrefix(key, prefix)] = why
+	}
+	return refusals, nil
+}
+
+// Status is how far a run is.
+type Status struct {
+	Run   Run
+	Units []Unit
+	// Records are those of the units, in their order; of a unit that has not begun it is the zero value.
+	Records []Record
+	End     *End // nil: it goes on
+	Money   Money
+	// Refusals say why workers cannot carry it out, and Paused what the models of accounts said, by their names.
+	Refusals, Paused map[string]string
+	Workers          []Worker
+}
+
+// Status returns how far a run is.
+func (q *Queue) Status(ctx context.Context, id string) (s Status, err error) {
+	if s.Run, err = q.Run(ctx, id); err != nil {
+		return s, err
+	}
+	if s.Units, err = q.Units(ctx, s.Run); err != nil {
+		return s, err
+	}
+	if s.Records, err = q.records(ctx, s.Run, len(s.Units)); err != nil {
+		return s, err
+	}
+	if s.End, err = q.Ended(ctx, id); err != nil {
+		return s, err
+	}
+	if s.Money, _, err = q.money(ctx, id); err != nil {
+		return s, err
+	}
+	if s.Refusals, err = q.Refusals(ctx, id); err != nil {
+		return s, err
+	}
+	s.Paused = make(map[string]string)
+	for _, a := range s.Run.Accounts {
+		said, err := q.Paused(ctx, a)
+		if err != nil {
+			return s, err
+		}
+		if said != "" {
+			s.Paused[a.Name()] = said
+		}
+	}
+	s.Workers, err = q.Workers(ctx)
+	return s, err
+}
+
+// records returns the records of a run's units.
+func (q *Queue) records(ctx context.Context, run Run, units int) ([]Record, error) {
+	keys, err := q.keys(ctx, q.units, run.ID+".*")
+	if err != nil {
+		return nil, err
+	}
+	records := make([]Record, units)
+	for _, key := range keys {
+		n, err := strconv.Atoi(strings.TrimPrefix(key, run.ID+"."))
+		if err != nil || n < 0 || n >= units {
+			continue
+		}
+		if _, err := get(ctx, q.units, key, &records[n]); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// Counts are how many units are in which state.
+type Counts struct{ Done, Running, Waiting, Failed int }
+
+// Counts counts the units. Failed are done without a result.
+func (s Status) Counts() (c Counts) {
+	for _, r := range s.Records {
+		switch {
+		case r.Done != nil && r.Done.Archive == nil:
+			c.Failed++
+		case r.Done != nil:
+			c.Done++
+		case r.Holder != "":
+			c.Running++
+		default:
+			c.Waiting++
+		}
+	}
+	return c
+}

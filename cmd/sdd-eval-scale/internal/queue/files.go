@@ -1,0 +1,76 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// File is a file in the queue. Its pieces are keys of a bucket: JetStream's object store makes a consumer for each file
+// that is read, which thousands of archives are too many for.
+type File struct {
+	// Key is the beginning of its pieces' keys.
+	Key    string `json:"key"`
+	Digest string `json:"digest"` // sha256:, then hexadecimal digits
+	Size   int    `json:"size"`
+	Pieces int    `json:"pieces"`
+}
+
+const (
+	piece = 512 << 10 // bytes; servers take a megabyte by default
+	// MaxFile is the largest size of a file in the queue, in bytes.
+	MaxFile = 512 << 20
+)
+
+// Digest returns the digest of data, as in [File].
+func Digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
+
+// store puts a file into the queue. The name is unique in its run.
+func (q *Queue) store(ctx context.Context, run, name string, data []byte) (File, error) {
+	f := File{Key: run + "." + name, Digest: Digest(data), Size: len(data)}
+	if f.Size > MaxFile {
+		return File{}, fmt.Errorf("%s has %d bytes: want at most %d", f.Key, f.Size, MaxFile)
+	}
+	for len(data) > 0 || f.Pieces == 0 {
+		part := data[:min(len(data), piece)]
+		if _, err := q.files.Put(ctx, fmt.Sprintf("%s.%d", f.Key, f.Pieces), part); err != nil {
+			return File{}, fmt.Errorf("store %s: %w", f.Key, err)
+		}
+		data = data[len(part):]
+		f.Pieces++
+	}
+	return f, nil
+}
+
+// ErrContent means that a file in the queue is not what it should be. Asked again, the queue has no other.
+var ErrContent = errors.New("not the file that it should be")
+
+// Load returns a file's content. One that is not what its digest says is an [ErrContent].
+func (q *Queue) Load(ctx context.Context, f File) ([]byte, error) {
+	if f.Size < 0 || f.Size > MaxFile || f.Pieces != max(1, (f.Size+piece-1)/piece) {
+		return nil, fmt.Errorf("%s: %d bytes in %d pieces is %w", f.Key, f.Size, f.Pieces, ErrContent)
+	}
+	var data bytes.Buffer
+	for i := range f.Pieces {
+		entry, err := q.files.Get(ctx, fmt.Sprintf("%s.%d", f.Key, i))
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			return nil, fmt.Errorf("%s: piece %d of %d is missing: %w", f.Key, i+1, f.Pieces, ErrContent)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("load %s: %w", f.Key, err)
+		}
+		data.Write(entry.Value())
+		if data.Len() > f.Size {
+			break
+		}
+	}
+	if got := Digest(data.Bytes()); data.Len() != f.Size || got != f.Digest {
+		return nil, fmt.Errorf("%s: its content has the digest %s, and should have %s: %w", f.Key, got, f.Digest,
+			ErrContent)
+	}
+	return data.Bytes(), nil
+}

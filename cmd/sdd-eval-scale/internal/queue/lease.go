@@ -1,0 +1,399 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Record is what is known of a unit.
+type Record struct {
+	// Attempt counts the leases of the unit, from 1. Holder is the worker that has it; empty: none has.
+	Attempt int    `json:"attempt"`
+	Holder  string `json:"holder,omitempty"`
+	// Failures are the attempts that gave no result, the latest [maxFailures] of them.
+	Failures []Failure `json:"failures,omitempty"`
+	// Done is the unit's result; nil: it has none.
+	Done *Done `json:"done,omitempty"`
+
+	// Nonce is the lease's own, and Writes counts what it wrote, so that it knows its writes again.
+	Nonce  string `json:"nonce,omitempty"`
+	Writes int    `json:"writes,omitempty"`
+	// Lost and Failed count failures by kind.
+	Lost   int `json:"lost,omitempty"`
+	Failed int `json:"failed,omitempty"`
+}
+
+// Done is the result of a unit.
+type Done struct {
+	// Outcome is that of its result; empty: no attempt gave one, and Why says why.
+	Outcome string `json:"outcome,omitempty"`
+	Why     string `json:"why,omitempty"`
+	// Sandbox is what confined it.
+	Sandbox string `json:"sandbox,omitempty"`
+	// Archive is the unit's run directory; nil: there is none.
+	Archive *File `json:"archive,omitempty"`
+	// CostUSD is what its last attempt cost; nil: nobody knows.
+	CostUSD *float64 `json:"cost_usd,omitempty"`
+	Attempt int      `json:"attempt"`
+	Worker  string   `json:"worker"`
+}
+
+// Failure is an attempt without a result.
+type Failure struct {
+	Attempt int    `json:"attempt"`
+	Worker  string `json:"worker"`
+	Kind    string `json:"kind"`
+	Why     string `json:"why"`
+}
+
+// The kinds of failures. Only the first two count.
+const (
+	Lost    = "lost"    // the worker said nothing for as long as the lease
+	Failed  = "failed"  // the worker could not carry it out
+	Limited = "limited" // the model of the account took no more requests
+	GaveUp  = "gave-up" // the worker ends, or cannot carry out the run: another one can
+)
+
+const (
+	maxFailures = 20
+	maxReason   = 2000 // bytes
+	// maxLost is how often a unit may be lost with its worker before it is suspected to be the cause.
+	maxLost = 20
+)
+
+// Offer is a unit that the queue offers to a worker.
+type Offer struct {
+	// Run is the run's id, and N the unit's place in its plan.
+	Run string
+	N   int
+
+	q   *Queue
+	msg jetstream.Msg
+}
+
+// Next returns the next unit of an account, nil if there is none now.
+func (q *Queue) Next(ctx context.Context, a Account) (*Offer, error) {
+	c, err := q.stream.Consumer(ctx, "account-"+a.token())
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	batch, err := c.FetchNoWait(1)
+	if err != nil {
+		return nil, err
+	}
+	msg, ok := <-batch.Messages()
+	if !ok {
+		return nil, batch.Error()
+	}
+	parts := strings.Split(msg.Subject(), ".")
+	n, err := strconv.Atoi(parts[len(parts)-1])
+	if len(parts) != 4 || err != nil {
+		return nil, errors.Join(fmt.Errorf("the queue has a message %q, which is no unit", msg.Subject()), msg.Term())
+	}
+	return &Offer{Run: parts[1], N: n, q: q, msg: msg}, nil
+}
+
+// Back gives an offer back, to be offered again after a delay.
+func (o *Offer) Back(delay time.Duration) error { return o.msg.NakWithDelay(delay) }
+
+// Drop takes an offer out of the queue.
+func (o *Offer) Drop(ctx context.Context) error { return o.msg.DoubleAck(ctx) }
+
+// key is the key of the unit's record.
+func (o *Offer) key() string { return o.Run + "." + strconv.Itoa(o.N) }
+
+// ErrLost means that another worker may have the unit now: what this one does is for nothing. ErrSilent means that the
+// unit shows no progress.
+var (
+	ErrLost   = errors.New("the lease is lost")
+	ErrSilent = errors.New("the unit shows no progress")
+)
+
+// Lease is the right to carry out a unit. It is renewed until its context ends.
+type Lease struct {
+	*Offer
+	unit Unit
+	run  Run
+
+	ctx   context.Context
+	end   context.CancelCauseFunc
+	alive func() bool
+	ended chan struct{} // closed when it is renewed no more
+
+	mu       sync.Mutex
+	record   Record
+	revision uint64
+	over     bool
+}
+
+// Take takes the lease of a unit that was offered, and reserves what it may cost. It returns nil if there is nothing to
+// carry out: the unit is done, its run has ended, or it has to wait. The lease is renewed as long as alive says that
+// the unit shows progress.
+func (o *Offer) Take(ctx context.Context, run Run, unit Unit, worker string, alive func() bool) (*Lease, error) {
+	l, err := o.take(ctx, run, unit, worker, alive)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("take unit %s: %w", unit.ID, err), o.Back(o.q.lease/4))
+	}
+	return l, nil
+}
+
+func (o *Offer) take(ctx context.Context, run Run, unit Unit, worker string, alive func() bool) (*Lease, error) {
+	var former Record
+	revision, err := get(ctx, o.q.units, o.key(), &former)
+	if err != nil {
+		return nil, err
+	}
+	if former.Done != nil { // its worker ended before it could say so
+		if err := o.q.settle(ctx, run, unit, o.reservation(former.Done.Attempt), former.Done.CostUSD); err != nil {
+			return nil, err
+		}
+		return nil, o.Drop(ctx)
+	}
+	if end, err := o.q.Ended(ctx, run.ID); err != nil || end != nil {
+		return nil, cmp.Or(err, o.Drop(ctx))
+	}
+	record := former
+	record.Attempt, record.Holder, record.Nonce, record.Writes = former.Attempt+1, worker, rand.Text(), 1
+	if former.Holder != "" {
+		record.Lost++
+		record.fail(Failure{former.Attempt, former.Holder, Lost, "its worker said nothing for as long as the lease"})
+	}
+	l := &Lease{Offer: o, unit: unit, run: run, alive: alive, ended: make(chan struct{}), record: record}
+	asked := time.Now()
+	if l.revision, err = put(ctx, o.q.units, o.key(), record, revision); errors.Is(err, errMoved) {
+		return nil, o.Back(o.q.lease / 4) // another worker was quicker
+	} else if err != nil {
+		return nil, err
+	}
+	if former.Holder != "" {
+		// What it did cost nobody knows: all that was reserved counts.
+		if err := o.q.settle(ctx, run, unit, o.reservation(former.Attempt), nil); err != nil {
+			return nil, l.put(ctx, err, 0)
+		}
+	}
+	if record.Lost >= maxLost {
+		return nil, l.giveUp(ctx, fmt.Sprintf("it was lost with its worker %d times", record.Lost))
+	}
+	room, err := o.q.reserve(ctx, run, unit, o.reservation(record.Attempt))
+	if err != nil || room != enough {
+		return nil, l.put(ctx, err, time.Second)
+	}
+	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	go l.renew(asked)
+	return l, nil
+}
+
+// put gives a unit back that was not begun, and returns err.
+func (l *Lease) put(ctx context.Context, err error, delay time.Duration) error {
+	l.record.Holder = ""
+	l.record.Writes++
+	_, putErr := put(ctx, l.q.units, l.key(), l.record, l.revision)
+	return cmp.Or(err, putErr, l.Back(max(delay, time.Millisecond)))
+}
+
+// reservation is the name under which an attempt has money reserved.
+func (o *Offer) reservation(attempt int) string { return fmt.Sprintf("%d#%d", o.N, attempt) }
+
+func (r *Record) fail(f Failure) {
+	f.Why = f.Why[:min(len(f.Why), maxReason)]
+	r.Failures = append(r.Failures, f)
+	r.Failures = r.Failures[max(0, len(r.Failures)-maxFailures):]
+}
+
+// Context ends when the lease does; its cause says why.
+func (l *Lease) Context() context.Context { return l.ctx }
+
+// Attempt counts the leases of the unit.
+func (l *Lease) Attempt() int { return l.record.Attempt }
+
+// safe is the part of a lease after which a worker that could not renew it ends what it does: before the queue offers
+// the unit to another worker.
+func (q *Queue) safe() time.Duration { return q.lease * 3 / 4 }
+
+// renew renews the lease, which was granted after a time, until its context ends.
+func (l *Lease) renew(granted time.Time) {
+	defer close(l.ended)
+	every := time.NewTicker(l.q.lease / 5)
+	defer every.Stop()
+	for {
+		deadline := time.NewTimer(time.Until(granted.Add(l.q.safe())))
+		select {
+		case <-l.ctx.Done():
+			deadline.Stop()
+			return
+		case <-deadline.C:
+			l.end(ErrLost)
+			return
+		case <-every.C:
+			deadline.Stop()
+		}
+		if !l.alive() {
+			l.end(ErrSilent)
+			return
+		}
+		asked := time.Now()
+		ctx, cancel := context.WithDeadline(l.ctx, granted.Add(l.q.safe()))
+		err := l.beat(ctx)
+		cancel()
+		switch {
+		case errors.Is(err, ErrLost):
+			l.end(ErrLost)
+			return
+		case err == nil:
+			granted = asked
+		}
+	}
+}
+
+// beat renews the lease: its record, which another worker may have changed, and the server's timer.
+func (l *Lease) beat(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return nil
+	}
+	if err := l.write(ctx, l.record); err != nil {
+		return err
+	}
+	_, err := l.q.nc.RequestWithContext(ctx, l.msg.Reply(), []byte("+WPI"))
+	return err
+}
+
+// write changes the record. The answer to a write may be lost: the record itself tells then whether it was made.
+func (l *Lease) write(ctx context.Context, r Record) error {
+	r.Writes = l.record.Writes + 1
+	revision, err := put(ctx, l.q.units, l.key(), r, l.revision)
+	if errors.Is(err, errMoved) {
+		var now Record
+		if revision, err = get(ctx, l.q.units, l.key(), &now); err != nil {
+			return err
+		}
+		if now.Nonce != r.Nonce || now.Writes != r.Writes {
+			return ErrLost
+		}
+	}
+	if err != nil {
+		return err
+	}
+	l.record, l.revision = r, revision
+	return nil
+}
+
+// patiently repeats what may fail for want of a server, until the lease's time is over.
+func (l *Lease) patiently(do func(ctx context.Context) error) error {
+	for {
+		ctx, cancel := context.WithTimeout(l.ctx, asked)
+		err := do(ctx)
+		cancel()
+		if err == nil || errors.Is(err, ErrLost) {
+			return err
+		}
+		select {
+		case <-l.ctx.Done():
+			return errors.Join(context.Cause(l.ctx), err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// finish writes the last record of the lease, counts what the attempt cost, and answers the offer.
+func (l *Lease) finish(change func(*Record), usd *float64, answer func(context.Context) error) error {
+	var lost error
+	err := l.patiently(func(ctx context.Context) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		r := l.record
+		change(&r)
+		err := l.write(ctx, r)
+		l.over = err == nil
+		if errors.Is(err, ErrLost) {
+			lost = err
+		}
+		return err
+	})
+	l.end(context.Canceled)
+	<-l.ended
+	if err != nil {
+		return cmp.Or(lost, err)
+	}
+	// The unit's next offer repeats what fails from here on.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), 2*asked)
+	defer cancel()
+	if err := l.q.settle(ctx, l.run, l.unit, l.reservation(l.record.Attempt), usd); err != nil {
+		return err
+	}
+	return answer(ctx)
+}
+
+// Commit makes what an attempt came to the unit's result. If the lease is lost, the result is refused, with [ErrLost].
+func (l *Lease) Commit(done Done, archive []byte) error {
+	done.Attempt, done.Worker, done.Why = l.record.Attempt, l.record.Holder, done.Why[:min(len(done.Why), maxReason)]
+	err := l.patiently(func(ctx context.Context) error {
+		name := fmt.Sprintf("unit-%d.%d-%s", l.N, done.Attempt, l.record.Nonce)
+		f, err := l.q.store(ctx, l.Run, name, archive)
+		done.Archive = &f
+		return err
+	})
+	if err != nil {
+		l.end(context.Canceled)
+		<-l.ended
+		return err
+	}
+	return l.finish(func(r *Record) { r.Done, r.Holder = &done, "" }, done.CostUSD, l.Drop)
+}
+
+// giveUp makes it the unit's result that no attempt gave one.
+func (l *Lease) giveUp(ctx context.Context, why string) error {
+	l.record.Done = &Done{Why: why, Attempt: l.record.Attempt, Worker: l.record.Holder}
+	l.record.Holder = ""
+	l.record.Writes++
+	if _, err := put(ctx, l.q.units, l.key(), l.record, l.revision); err != nil {
+		return err
+	}
+	return l.Drop(ctx)
+}
+
+// Release gives a unit back whose attempt gave no result, to be offered again after a delay. Of attempts that failed
+// there are not more than the run allows.
+func (l *Lease) Release(f Failure, usd *float64, delay time.Duration) error {
+	f.Attempt, f.Worker = l.record.Attempt, l.record.Holder
+	over := false
+	answer := func(ctx context.Context) error {
+		if over {
+			return l.Drop(ctx)
+		}
+		return l.Back(max(delay, time.Millisecond))
+	}
+	return l.finish(func(r *Record) {
+		r.Failures = append([]Failure(nil), r.Failures...)
+		r.fail(f)
+		if f.Kind == Failed {
+			r.Failed++
+		}
+		r.Holder = ""
+		if over = r.Failed >= max(l.run.Attempts, 1); over {
+			r.Done = &Done{
+				Why:     fmt.Sprintf("%d attempts failed, the last one on %s: %s", r.Failed, f.Worker, f.Why),
+				CostUSD: usd, Attempt: f.Attempt, Worker: f.Worker,
+			}
+		}
+	}, usd, answer)
+}
+
+// Abandon ends a lease of which nothing is to be kept: its unit is offered again when the lease is over.
+func (l *Lease) Abandon() {
+	l.end(context.Canceled)
+	<-l.ended
+}

@@ -1,0 +1,449 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
+)
+
+// serve starts a server on loopback that keeps its streams in a directory.
+func serve(t *testing.T, dir string, change func(*server.Options)) *server.Server {
+	t.Helper()
+	o := &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true,
+	}
+	if change != nil {
+		change(o)
+	}
+	s, err := server.NewServer(o)
+	require.NoError(t, err)
+	s.Start()
+	require.True(t, s.ReadyForConnections(time.Minute))
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return s
+}
+
+func connect(t *testing.T, s *server.Server, lease time.Duration) *queue.Queue {
+	t.Helper()
+	q, err := queue.Open(t.Context(), queue.Options{URL: s.ClientURL(), Lease: lease})
+	require.NoError(t, err)
+	t.Cleanup(q.Close)
+	return q
+}
+
+// long is a lease that no test outlives, and short one that ends while a test waits.
+const long, short = time.Minute, 400 * time.Millisecond
+
+var claude = queue.Account{Kind: "claude", Preset: "team.a"}
+
+// submit submits a run of units that all have one account.
+func submit(t *testing.T, q *queue.Queue, id string, units int, change func(*queue.Run, []queue.Unit)) queue.Run {
+	t.Helper()
+	r := queue.Run{ID: id, Accounts: []queue.Account{claude}, Attempts: 3}
+	us := make([]queue.Unit, units)
+	for i := range us {
+		us[i] = queue.Unit{ID: fmt.Sprintf("p/c%d/v/1", i), Variant: "v"}
+	}
+	if change != nil {
+		change(&r, us)
+	}
+	r, err := q.Submit(t.Context(), r, us, []byte("the bundle"))
+	require.NoError(t, err)
+	return r
+}
+
+func alive() bool { return true }
+
+// offer waits for the next unit.
+func offer(t *testing.T, q *queue.Queue) *queue.Offer {
+	t.Helper()
+	var o *queue.Offer
+	require.Eventually(t, func() bool {
+		var err error
+		o, err = q.Next(t.Context(), claude)
+		require.NoError(t, err)
+		return o != nil
+	}, time.Minute, 10*time.Millisecond)
+	return o
+}
+
+// take takes the next unit, which must be there to take.
+func take(t *testing.T, q *queue.Queue, r queue.Run, worker string) *queue.Lease {
+	t.Helper()
+	o := offer(t, q)
+	units, err := q.Units(t.Context(), r)
+	require.NoError(t, err)
+	l, err := o.Take(t.Context(), r, units[o.N], worker, alive)
+	require.NoError(t, err)
+	require.NotNil(t, l)
+	return l
+}
+
+func status(t *testing.T, q *queue.Queue, id string) queue.Status {
+	t.Helper()
+	s, err := q.Status(t.Context(), id)
+	require.NoError(t, err)
+	return s
+}
+
+func TestLongestFirstAndOnce(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	r := submit(t, q, "r", 4, func(_ *queue.Run, units []queue.Unit) {
+		for i, w := range []float64{1, 9, 3, 9} {
+			units[i].Weight = w
+		}
+	})
+	var order []int
+	for range 4 {
+		l := take(t, q, r, "w")
+		order = append(order, l.N)
+		require.NoError(t, l.Commit(queue.Done{Outcome: "pass"}, fmt.Append(nil, "archive ", l.N)))
+	}
+	require.Equal(t, []int{1, 3, 2, 0}, order)
+	o, err := q.Next(t.Context(), claude)
+	require.NoError(t, err)
+	require.Nil(t, o)
+	waiting, err := q.Waiting(t.Context(), "r")
+	require.NoError(t, err)
+	require.False(t, waiting)
+
+	s := status(t, q, "r")
+	require.Equal(t, queue.Counts{Done: 4}, s.Counts())
+	for i, rec := range s.Records {
+		data, err := q.Load(t.Context(), *rec.Done.Archive)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint("archive ", i), string(data))
+	}
+	_, err = q.Submit(t.Context(), queue.Run{ID: "r"}, make([]queue.Unit, 1), nil)
+	require.ErrorContains(t, err, "there is such a run already")
+	_, err = q.Submit(t.Context(), queue.Run{ID: "a.b"}, make([]queue.Unit, 1), nil)
+	require.ErrorContains(t, err, "want an id of letters")
+}
+
+// TestZombie: a worker that says nothing loses its unit, its result is refused, and what it had reserved is counted
+// once.
+func TestZombie(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, short)
+	r := submit(t, q, "r", 1, func(r *queue.Run, units []queue.Unit) {
+		r.MaxUSD, r.UnitUSD, units[0].Costs = 10, 2, true
+	})
+	zombie := connect(t, s, 0)
+	require.Equal(t, short, zombie.Lease())
+	lost := take(t, zombie, r, "zombie")
+	zombie.Close() // so that it cannot renew its lease
+	<-lost.Context().Done()
+	require.ErrorIs(t, context.Cause(lost.Context()), queue.ErrLost)
+
+	l := take(t, q, r, "second")
+	require.Equal(t, 2, l.Attempt())
+	err := lost.Commit(queue.Done{Outcome: "fail", CostUSD: new(1.)}, []byte("of the zombie"))
+	require.ErrorIs(t, err, queue.ErrLost)
+	require.NoError(t, l.Commit(queue.Done{Outcome: "pass", CostUSD: new(.5)}, []byte("of the second")))
+
+	st := status(t, q, "r")
+	require.Equal(t, "pass", st.Records[0].Done.Outcome)
+	require.Equal(t, "second", st.Records[0].Done.Worker)
+	require.Equal(t, []queue.Failure{{
+		Attempt: 1, Worker: "zombie", Kind: queue.Lost, Why: "its worker said nothing for as long as the lease",
+	}}, st.Records[0].Failures)
+	require.Equal(t, 2.5, st.Money.SpentUSD)
+	require.Empty(t, st.Money.Reserved)
+}
+
+// TestFenced: another worker has the unit although this one's lease has not ended by its own clock, as after a server
+// that forgot a heartbeat. The record decides.
+func TestFenced(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, long)
+	r := submit(t, q, "r", 1, nil)
+	first := take(t, q, r, "first")
+	require.NoError(t, first.Back(time.Millisecond)) // the server offers it again, and first knows nothing of that
+	second := take(t, q, r, "second")
+	require.ErrorIs(t, first.Commit(queue.Done{Outcome: "fail"}, []byte("of the first")), queue.ErrLost)
+	require.ErrorIs(t, first.Release(queue.Failure{Kind: queue.Failed}, nil, 0), context.Canceled)
+	require.NoError(t, second.Commit(queue.Done{Outcome: "pass"}, []byte("of the second")))
+	require.Equal(t, "second", status(t, q, "r").Records[0].Done.Worker)
+}
+
+func TestSilent(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), short)
+	r := submit(t, q, "r", 1, nil)
+	units, err := q.Units(t.Context(), r)
+	require.NoError(t, err)
+	l, err := offer(t, q).Take(t.Context(), r, units[0], "w", func() bool { return false })
+	require.NoError(t, err)
+	<-l.Context().Done()
+	require.ErrorIs(t, context.Cause(l.Context()), queue.ErrSilent)
+	again := take(t, q, r, "w2")
+	require.Equal(t, 2, again.Attempt())
+	again.Abandon()
+}
+
+// TestRenewed holds a lease for several times as long as it lasts.
+func TestRenewed(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, short)
+	r := submit(t, q, "r", 1, nil)
+	beats := make(chan bool)
+	units, err := q.Units(t.Context(), r)
+	require.NoError(t, err)
+	l, err := offer(t, q).Take(t.Context(), r, units[0], "w", func() bool { beats <- true; return true })
+	require.NoError(t, err)
+	for range 15 { // three leases
+		select {
+		case <-beats:
+		case <-l.Context().Done():
+			require.NoError(t, context.Cause(l.Context()))
+		}
+	}
+	go func() {
+		for range beats {
+		}
+	}()
+	require.NoError(t, l.Commit(queue.Done{Outcome: "pass"}, nil))
+	require.Equal(t, 1, status(t, q, "r").Records[0].Done.Attempt)
+	close(beats)
+}
+
+func TestAttempts(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	r := submit(t, q, "r", 1, nil)
+	for _, kind := range []string{
+		queue.Failed, queue.Limited, queue.Limited, queue.Limited, queue.GaveUp, queue.Failed, queue.Failed,
+	} {
+		l := take(t, q, r, "w")
+		require.NoError(t, l.Release(queue.Failure{Kind: kind, Why: "no disk"}, nil, 0))
+	}
+	s := status(t, q, "r")
+	require.Equal(t, queue.Counts{Failed: 1}, s.Counts())
+	require.Equal(t, "3 attempts failed, the last one on w: no disk", s.Records[0].Done.Why)
+	require.Len(t, s.Records[0].Failures, 7)
+	waiting, err := q.Waiting(t.Context(), "r")
+	require.NoError(t, err)
+	require.False(t, waiting)
+}
+
+// TestLimit: an account's limit holds for all workers and all runs.
+func TestLimit(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q, other := connect(t, s, long), connect(t, s, long)
+	three := func(r *queue.Run, _ []queue.Unit) {
+		r.Accounts = []queue.Account{{Kind: "claude", Preset: "team.a", Limit: 3}}
+	}
+	a, b := submit(t, q, "a", 2, three), submit(t, q, "b", 5, nil)
+	first := take(t, q, a, "w")
+	take(t, other, a, "w2")
+	take(t, other, b, "w2")
+	for range 3 {
+		o, err := q.Next(t.Context(), claude)
+		require.NoError(t, err)
+		require.Nil(t, o)
+	}
+	require.NoError(t, first.Commit(queue.Done{Outcome: "pass"}, nil))
+	take(t, q, b, "w")
+}
+
+func TestPause(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	require.NoError(t, q.Pause(t.Context(), claude, time.Second, "429: slow down"))
+	require.NoError(t, q.Pause(t.Context(), claude, time.Hour, "429 again"))
+	said, err := q.Paused(t.Context(), claude)
+	require.NoError(t, err)
+	require.Equal(t, "429: slow down", said)
+	require.Eventually(t, func() bool {
+		said, err := q.Paused(t.Context(), claude)
+		require.NoError(t, err)
+		return said == ""
+	}, time.Minute, 50*time.Millisecond)
+	said, err = q.Paused(t.Context(), queue.Account{Kind: "claude"})
+	require.NoError(t, err)
+	require.Empty(t, said)
+	require.NoError(t, q.Unpaused(t.Context(), claude))
+}
+
+func TestBudget(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, long)
+	r := submit(t, q, "r", 4, func(r *queue.Run, units []queue.Unit) {
+		r.MaxUSD = 1
+		for i := range units {
+			units[i].Costs = true
+		}
+	})
+	units, err := q.Units(t.Context(), r)
+	require.NoError(t, err)
+	// Nobody knows what a unit costs: the first one has all.
+	first := take(t, q, r, "w")
+	o := offer(t, q)
+	l, err := o.Take(t.Context(), r, units[o.N], "w2", alive)
+	require.NoError(t, err)
+	require.Nil(t, l, "it has to wait for what the first one costs")
+	require.NoError(t, first.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4)}, nil))
+	// Now there is room for one at a time.
+	second := take(t, q, r, "w")
+	require.NoError(t, second.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4)}, nil))
+	for {
+		o := offer(t, q)
+		l, err := o.Take(t.Context(), r, units[o.N], "w", alive)
+		require.NoError(t, err)
+		require.Nil(t, l)
+		if st := status(t, q, "r"); st.End != nil {
+			require.Equal(t, queue.OverBudget, st.End.Kind)
+			require.Contains(t, st.End.Why, "of the run's budget of $1.00, $0.80 are spent, and p/c")
+			require.InDelta(t, .8, st.Money.SpentUSD, 1e-6)
+			require.Empty(t, st.Money.Reserved)
+			break
+		}
+	}
+	waiting, err := q.Waiting(t.Context(), "r")
+	require.NoError(t, err)
+	require.False(t, waiting)
+}
+
+// TestSettledLater: a worker ended between its result and its bookkeeping. The next offer makes up for it.
+func TestSettledLater(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, short)
+	r := submit(t, q, "r", 1, func(r *queue.Run, units []queue.Unit) { r.MaxUSD, units[0].Costs = 1, true })
+	l := take(t, q, r, "w")
+	require.NoError(t, q.CommitOnly(l, new(.25)))
+	require.Equal(t, 1., status(t, q, "r").Money.Reserved["0#1"])
+	o := offer(t, q)
+	again, err := o.Take(t.Context(), r, queue.Unit{Costs: true}, "w2", alive)
+	require.NoError(t, err)
+	require.Nil(t, again)
+	st := status(t, q, "r")
+	require.Equal(t, .25, st.Money.SpentUSD)
+	require.Empty(t, st.Money.Reserved)
+	require.Equal(t, "w", st.Records[0].Done.Worker)
+}
+
+func TestEnd(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	r := submit(t, q, "r", 3, nil)
+	running := take(t, q, r, "w")
+	held := offer(t, q)
+	require.NoError(t, q.End(t.Context(), "r", queue.End{Kind: queue.Cancelled, Why: "by hand"}))
+	require.NoError(t, q.End(t.Context(), "r", queue.End{Kind: queue.Unfit, Why: "later"}))
+	require.Equal(t, &queue.End{Kind: queue.Cancelled, Why: "by hand"}, status(t, q, "r").End)
+	l, err := held.Take(t.Context(), r, queue.Unit{}, "w", alive)
+	require.NoError(t, err)
+	require.Nil(t, l)
+	require.NoError(t, running.Commit(queue.Done{Outcome: "pass"}, nil), "what was done is kept")
+	o, err := q.Next(t.Context(), claude)
+	require.NoError(t, err)
+	require.Nil(t, o)
+
+	require.NoError(t, q.Remove(t.Context(), "r"))
+	_, err = q.Status(t.Context(), "r")
+	require.ErrorIs(t, err, queue.ErrNoRun)
+	require.ErrorIs(t, q.Remove(t.Context(), "../r"), queue.ErrNoRun)
+}
+
+func TestRefusals(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	for _, tt := range []struct {
+		run     string
+		here    []string
+		refuse  []string
+		done    bool
+		hopeful bool
+	}{
+		{run: "alone", here: []string{"a"}, refuse: []string{"a"}},
+		{run: "one-of-two", here: []string{"a", "b"}, refuse: []string{"a"}, hopeful: true},
+		{run: "both", here: []string{"a", "b"}, refuse: []string{"a", "b"}},
+		{run: "three-of-many", here: []string{"a", "b", "c", "d"}, refuse: []string{"a", "b", "c"}},
+		{
+			run: "another-can", here: []string{"a", "b", "c", "d"}, refuse: []string{"a", "b", "c"}, done: true,
+			hopeful: true,
+		},
+	} {
+		r := submit(t, q, tt.run, 2, nil)
+		for _, w := range tt.here {
+			require.NoError(t, q.Here(t.Context(), queue.Worker{ID: w}))
+		}
+		if tt.done {
+			require.NoError(t, take(t, q, r, "d").Commit(queue.Done{Outcome: "pass"}, nil))
+		}
+		for _, w := range tt.refuse {
+			require.NoError(t, q.Refuse(t.Context(), tt.run, w, "no bwrap"))
+		}
+		end, err := q.Ended(t.Context(), tt.run)
+		require.NoError(t, err)
+		if tt.hopeful {
+			require.Nil(t, end, tt.run)
+		} else {
+			require.Equal(t, queue.Unfit, end.Kind, tt.run)
+			require.Contains(t, end.Why, ": no bwrap", tt.run)
+		}
+		require.NoError(t, q.End(t.Context(), tt.run, queue.End{Kind: queue.Cancelled}))
+		for _, w := range tt.here {
+			require.NoError(t, q.Gone(t.Context(), w))
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	big := strings.Repeat("0123456789abcdef", 100_000)
+	r := submit(t, q, "r", 1, nil)
+	l := take(t, q, r, "w")
+	require.NoError(t, l.Commit(queue.Done{Outcome: "pass"}, []byte(big)))
+	f := *status(t, q, "r").Records[0].Done.Archive
+	require.Equal(t, 4, f.Pieces)
+	data, err := q.Load(t.Context(), f)
+	require.NoError(t, err)
+	require.Equal(t, big, string(data))
+
+	bad := r.Bundle
+	bad.Digest = queue.Digest([]byte("another bundle"))
+	_, err = q.Load(t.Context(), bad)
+	require.ErrorContains(t, err, "r.bundle: its content has the digest sha256:")
+	for _, change := range []func(*queue.File){
+		func(f *queue.File) { f.Size = -1 }, func(f *queue.File) { f.Size = 1 << 40 },
+		func(f *queue.File) { f.Pieces = 9 },
+	} {
+		bad := f
+		change(&bad)
+		_, err = q.Load(t.Context(), bad)
+		require.ErrorContains(t, err, "not the file that it should be")
+	}
+	f.Key = "r.nothing"
+	_, err = q.Load(t.Context(), f)
+	require.ErrorContains(t, err, "piece 1 of 4 is missing")
+}
+
+func TestLeaseIsTheQueues(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	connect(t, s, long)
+	_, err := queue.Open(t.Context(), queue.Options{URL: "nats://name:pass-word@" + s.Addr().String(), Lease: short})
+	require.ErrorContains(t, err, "its lease is 1m0s, and 400ms was asked for")
+	require.NotContains(t, err.Error(), "pass-word")
+}
+
+// TestServerRestarts: what waits, runs and is done outlives the server.
+func TestServerRestarts(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir, nil)
+	port := s.Addr().String()
+	q := connect(t, s, long)
+	r := submit(t, q, "r", 3, nil)
+	require.NoError(t, take(t, q, r, "w").Commit(queue.Done{Outcome: "pass"}, nil))
+	running := take(t, q, r, "w")
+	s.Shutdown()
+	s.WaitForShutdown()
+	_, err := q.Status(t.Context(), "r")
+	require.Error(t, err)
+	serve(t, dir, func(o *server.Options) { fmt.Sscanf(port, "127.0.0.1:%d", &o.Port) })
+	require.NoError(t, running.Commit(queue.Done{Outcome: "pass"}, nil)) // which waits for the server
+	require.NoError(t, take(t, q, r, "w").Commit(queue.Done{Outcome: "pass"}, nil))
+	require.Equal(t, queue.Counts{Done: 3}, status(t, q, "r").Counts())
+}

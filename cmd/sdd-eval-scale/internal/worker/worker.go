@@ -1,0 +1,535 @@
+// Package worker carries out units of a queue, each in a child process that ends with its lease.
+package worker
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/bundle"
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/unit"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+)
+
+// Replays is the kind of the account of units that start no agent: every worker has it.
+const Replays = "replay"
+
+// Worker carries out units. All fields but ConfigDir are needed.
+type Worker struct {
+	Queue *queue.Queue
+	// ID names the worker, and no other one.
+	ID string
+	// Parallel is how many units it carries out at a time.
+	Parallel int
+	// Dir is a directory of its own.
+	Dir string
+	// ConfigDir is where account presets are; empty: as sdd-eval says.
+	ConfigDir string
+	// Command is the command line that carries out a unit.
+	Command []string
+	// Tool is the program: runs of another one are refused.
+	Tool string
+	// Log receives lines for people.
+	Log func(format string, args ...any)
+
+	mu      sync.Mutex
+	runs    map[string]*prepared // that are there
+	next    int                  // the account that is asked next
+	lacks   []string             // accounts, with the reason
+	running atomic.Int32
+}
+
+// prepared is a run with what a worker has of it.
+type prepared struct {
+	queue.Run
+	// loading is held while the rest is loaded: the plan, where the bundle is unpacked, or why the worker cannot carry
+	// it out.
+	loading sync.Mutex
+	units   []queue.Unit
+	root    string
+	err     error
+	refused bool
+	over    bool
+	ended   context.Context // ends with the run
+	end     context.CancelFunc
+	active  sync.WaitGroup
+}
+
+// Run carries out units until the context ends, and those that it has begun then are given back.
+func (w *Worker) Run(ctx context.Context) error {
+	w.runs = make(map[string]*prepared)
+	looked, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	if err := w.look(ctx); err != nil {
+		return err
+	}
+	group.Go(func() {
+		w.every(looked, min(w.Queue.Lease()/3, time.Second), func() error { return w.look(looked) })
+	})
+	slots := make(chan struct{}, w.Parallel)
+	var units sync.WaitGroup
+	for ctx.Err() == nil {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			continue
+		}
+		offer, err := w.offer(ctx)
+		if err != nil || offer == nil {
+			<-slots
+			if err != nil && ctx.Err() == nil {
+				w.Log("%v", err)
+			}
+			pause(ctx, min(w.Queue.Lease()/10, 250*time.Millisecond))
+			continue
+		}
+		units.Go(func() {
+			defer func() { <-slots }()
+			if err := w.carryOut(ctx, offer); err != nil {
+				w.Log("%v", err)
+			}
+		})
+	}
+	units.Wait()
+	gone, stop := context.WithTimeout(looked, time.Second)
+	defer stop()
+	_ = w.Queue.Gone(gone, w.ID) // or it is forgotten by and by
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// every repeats what may fail for want of a server.
+func (w *Worker) every(ctx context.Context, d time.Duration, do func() error) {
+	for {
+		if pause(ctx, d); ctx.Err() != nil {
+			return
+		}
+		if err := do(); err != nil && ctx.Err() == nil {
+			w.Log("%v", err)
+		}
+	}
+}
+
+// look says that the worker is there, and looks which runs there are, and which have ended.
+func (w *Worker) look(ctx context.Context) error {
+	runs, err := w.Queue.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	there, lacks := make(map[string]bool), []string(nil)
+	for _, r := range runs {
+		there[r.ID] = true
+		p := w.prepared(r)
+		for _, a := range r.Accounts {
+			if err := w.has(a); err != nil && !p.over {
+				lacks = append(lacks, fmt.Sprintf("%s: %v", a.Name(), err))
+			}
+		}
+		end, err := w.Queue.Ended(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if end != nil {
+			w.forget(p)
+		}
+	}
+	w.mu.Lock()
+	var removed []*prepared
+	for id, p := range w.runs {
+		if !there[id] {
+			removed = append(removed, p)
+			delete(w.runs, id)
+		}
+	}
+	w.lacks = lacks
+	w.mu.Unlock()
+	for _, p := range removed {
+		w.forget(p)
+	}
+	return w.Queue.Here(ctx, queue.Worker{
+		ID: w.ID, Parallel: w.Parallel, Running: int(w.running.Load()), Lacks: lacks,
+	})
+}
+
+// prepared returns what the worker has of a run.
+func (w *Worker) prepared(r queue.Run) *prepared {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.runs[r.ID]
+	if p == nil {
+		p = &prepared{Run: r}
+		p.ended, p.end = context.WithCancel(context.Background())
+		w.runs[r.ID] = p
+	}
+	return p
+}
+
+// forget ends the units of a run that has ended, and removes what the worker has of it.
+func (w *Worker) forget(p *prepared) {
+	w.mu.Lock()
+	was := p.over
+	p.over = true
+	w.mu.Unlock()
+	p.end()
+	if was {
+		return
+	}
+	go func() {
+		p.active.Wait()
+		if err := disk.RemoveAll(filepath.Join(w.Dir, "runs", p.ID)); err != nil {
+			w.Log("%v", err)
+		}
+	}()
+}
+
+// has returns an error unless the worker has an account.
+func (w *Worker) has(a queue.Account) error {
+	if a.Kind == Replays {
+		return nil
+	}
+	_, err := agent.Resolve(a.Kind, a.Preset, w.ConfigDir)
+	return err
+}
+
+// offer returns a unit of an account that the worker has and that does not pause, nil if there is none now.
+func (w *Worker) offer(ctx context.Context) (*queue.Offer, error) {
+	w.mu.Lock()
+	var accounts []queue.Account
+	seen := make(map[string]bool)
+	for _, p := range w.runs {
+		for _, a := range p.Accounts {
+			if !p.over && !seen[a.Name()] {
+				seen[a.Name()] = true
+				accounts = append(accounts, a)
+			}
+		}
+	}
+	first := w.next
+	w.next++
+	w.mu.Unlock()
+	for i := range accounts {
+		a := accounts[(first+i)%len(accounts)]
+		if w.has(a) != nil {
+			continue
+		}
+		if said, err := w.Queue.Paused(ctx, a); err != nil || said != "" {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if o, err := w.Queue.Next(ctx, a); o != nil || err != nil {
+			return o, err
+		}
+	}
+	return nil, nil
+}
+
+// carryOut carries out a unit that was offered. An error is one of the queue: the unit is offered again.
+func (w *Worker) carryOut(ctx context.Context, o *queue.Offer) error {
+	began := time.Now()
+	r, err := w.Queue.Run(ctx, o.Run)
+	if errors.Is(err, queue.ErrNoRun) {
+		return o.Drop(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, o.Back(time.Second))
+	}
+	p := w.prepared(r)
+	w.mu.Lock()
+	over, refused := p.over, p.refused
+	if !over {
+		p.active.Add(1)
+	}
+	w.mu.Unlock()
+	if over {
+		return o.Drop(ctx)
+	}
+	defer p.active.Done()
+	if refused { // another worker can have it
+		return o.Back(w.Queue.Lease())
+	}
+	if r.Tool != w.Tool {
+		return w.refuse(ctx, p, o, fmt.Sprintf("the run was made by %s, and this worker is %s", r.Tool, w.Tool))
+	}
+	if err := w.prepare(ctx, p); err != nil {
+		return w.refuse(ctx, p, o, err.Error())
+	}
+	if p.units == nil { // the queue did not answer
+		return o.Back(time.Second)
+	}
+	if o.N < 0 || o.N >= len(p.units) {
+		return errors.Join(fmt.Errorf("the run %s has no unit %d", r.ID, o.N), o.Drop(ctx))
+	}
+	if time.Since(began) > w.Queue.Lease()/2 { // it may have been offered to another worker
+		return o.Back(time.Millisecond)
+	}
+	return w.attempt(ctx, p, o)
+}
+
+// refuse tells that this worker cannot carry out a run, and leaves its units to others.
+func (w *Worker) refuse(ctx context.Context, p *prepared, o *queue.Offer, why string) error {
+	w.mu.Lock()
+	p.refused = true
+	w.mu.Unlock()
+	w.Log("the run %s: %s", p.ID, why)
+	return errors.Join(w.Queue.Refuse(ctx, p.ID, w.ID, why), o.Back(w.Queue.Lease()))
+}
+
+// prepare fetches a run's plan and bundle, once. An error is one of this worker.
+func (w *Worker) prepare(ctx context.Context, p *prepared) error {
+	p.loading.Lock()
+	defer p.loading.Unlock()
+	if p.units != nil || p.err != nil {
+		return p.err
+	}
+	units, err := w.Queue.Units(ctx, p.Run)
+	var data []byte
+	if err == nil {
+		data, err = w.Queue.Load(ctx, p.Bundle)
+	}
+	switch {
+	case errors.Is(err, queue.ErrContent):
+		p.err = err
+		return err
+	case err != nil: // there is no server now
+		w.Log("%v", err)
+		return nil
+	}
+	root := filepath.Join(w.Dir, "runs", p.ID, "project")
+	if err = os.MkdirAll(root, 0o700); err == nil {
+		err = bundle.Unpack(data, root)
+	}
+	if err != nil {
+		p.err = errors.Join(err, disk.RemoveAll(root))
+		return p.err
+	}
+	p.units, p.root = units, root
+	return nil
+}
+
+// attempt takes a unit, carries it out and tells what came of it.
+func (w *Worker) attempt(ctx context.Context, p *prepared, o *queue.Offer) error {
+	u := p.units[o.N]
+	account := p.Accounts[u.Account]
+	var seen atomic.Int64 // when it last showed progress, on our clock
+	start := time.Now()
+	silence := cmp.Or(p.Silence, DefaultSilence)
+	alive := func() bool { return time.Since(start)-time.Duration(seen.Load()) < silence }
+	lease, err := o.Take(ctx, p.Run, u, w.ID, alive)
+	if lease == nil {
+		return err
+	}
+	w.running.Add(1)
+	defer w.running.Add(-1)
+	end, archive := w.child(ctx, p, u, lease, func() { seen.Store(int64(time.Since(start))) })
+	if len(end.Skipped) > 0 {
+		w.Log("%s: not kept, since they are no regular files: %s", u.ID, excerpt.Line(fmt.Sprint(end.Skipped), 300))
+	}
+	switch cause := context.Cause(lease.Context()); {
+	case errors.Is(cause, queue.ErrLost):
+		lease.Abandon()
+		return fmt.Errorf("%s: the lease was lost: its agent was ended, and another worker begins anew", u.ID)
+	case errors.Is(cause, queue.ErrSilent):
+		lease.Abandon()
+		return fmt.Errorf("%s: it showed no progress for %v: its agent was ended", u.ID, silence)
+	}
+	failure := queue.Failure{Why: end.Why}
+	switch {
+	case end.Kind == unit.Done:
+		err := lease.Commit(queue.Done{
+			Outcome: end.Outcome, Sandbox: end.Sandbox, Why: end.Why, CostUSD: end.CostUSD,
+		}, archive)
+		if err == nil && end.Outcome != "error" {
+			err = w.Queue.Unpaused(ctx, account)
+		}
+		return err
+	case ctx.Err() != nil || p.ended.Err() != nil:
+		failure.Kind, failure.Why = queue.GaveUp, "the worker ends"
+		return lease.Release(failure, end.CostUSD, 0)
+	case end.Kind == unit.Limited:
+		w.Log("rate limit of %s: %s", account.Name(), excerpt.Line(end.Why, 300))
+		failure.Kind = queue.Limited
+		return errors.Join(
+			w.Queue.Pause(ctx, account, end.Wait, cmp.Or(end.Why, "rate limit")),
+			lease.Release(failure, end.CostUSD, time.Second))
+	case end.Kind == unit.Broken:
+		failure.Kind = queue.GaveUp
+		return errors.Join(w.Queue.End(ctx, p.ID, queue.End{Kind: queue.Unfit, Why: end.Why}),
+			lease.Release(failure, zero(), 0))
+	case end.Kind == unit.Unfit:
+		w.mu.Lock()
+		p.refused = true
+		w.mu.Unlock()
+		failure.Kind = queue.GaveUp
+		w.Log("%s: %s", u.ID, end.Why)
+		return errors.Join(lease.Release(failure, zero(), w.Queue.Lease()/2),
+			w.Queue.Refuse(ctx, p.ID, w.ID, end.Why))
+	}
+	failure.Kind = queue.Failed
+	w.Log("%s: attempt %d: %s", u.ID, lease.Attempt(), excerpt.Line(end.Why, 500))
+	return lease.Release(failure, end.CostUSD, min(time.Duration(lease.Attempt())*time.Second, 30*time.Second))
+}
+
+func zero() *float64 { return new(float64) }
+
+// DefaultSilence is how long a unit may show no progress if its run does not say.
+const DefaultSilence = 30 * time.Minute
+
+// maxKept is how much of what a child writes to standard error is kept, in bytes.
+const maxKept = 4 << 10
+
+// child carries out a unit in a child process, which ends with the lease, with the worker, and with the run.
+func (w *Worker) child(
+	ctx context.Context, p *prepared, u queue.Unit, lease *queue.Lease, progress func(),
+) (end unit.End, archive []byte) {
+	failed := func(err error) (unit.End, []byte) {
+		return unit.End{Kind: unit.Failed, Why: err.Error(), CostUSD: zero()}, nil
+	}
+	dir, err := disk.MkdirTemp(w.Dir)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() {
+		if err := disk.RemoveAll(dir); err != nil {
+			w.Log("%v", err)
+		}
+	}()
+	below := filepath.Join(dir, "run")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		return failed(err)
+	}
+	spec := unit.Spec{
+		Source: unit.Source{
+			Root: p.root, Playbook: p.Playbook, Mode: p.Mode, Sandbox: p.Sandbox, LLMJudge: p.LLMJudge,
+		},
+		Unit: u.ID, Below: below, Archive: filepath.Join(dir, "archive"), ConfigDir: w.ConfigDir,
+		Patience: w.Queue.Lease() / 2,
+	}
+	cmd := exec.Command(w.Command[0], w.Command[1:]...)
+	stderr := &tail{}
+	cmd.Stderr, cmd.WaitDelay = stderr, time.Second
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return failed(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return failed(err)
+	}
+	ended := make(chan struct{})
+	var talk sync.WaitGroup
+	talk.Go(func() { w.talk(ctx, p, lease, in, spec, cmd, ended) })
+	said := listen(out, progress)
+	err = cmd.Wait()
+	close(ended)
+	talk.Wait()
+	if said == nil {
+		why := "the process that carries out the unit ended without a word"
+		if err != nil {
+			why += ": " + err.Error()
+		}
+		if text := stderr.String(); text != "" {
+			why += ": " + text
+		}
+		return unit.End{Kind: unit.Failed, Why: why}, nil // nobody knows what it cost
+	}
+	if said.Kind == unit.Done {
+		if archive, err = disk.ReadRegular(spec.Archive, queue.MaxFile); err != nil {
+			return unit.End{Kind: unit.Failed, Why: err.Error(), CostUSD: said.CostUSD}, nil
+		}
+	}
+	return *said, archive
+}
+
+// talk tells a child what to do, and that the worker is there, until that is to end. What does not end then is killed:
+// its agent ends with it.
+func (w *Worker) talk(
+	ctx context.Context, p *prepared, lease *queue.Lease, in io.WriteCloser, spec unit.Spec, cmd *exec.Cmd,
+	ended <-chan struct{},
+) {
+	data, err := json.Marshal(spec)
+	if err == nil {
+		_, err = in.Write(append(data, '\n'))
+	}
+	beat := time.NewTicker(w.Queue.Lease() / 10)
+	defer beat.Stop()
+	for goes := err == nil; goes; {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+			goes = false
+		case <-p.ended.Done():
+			goes = false
+		case <-lease.Context().Done():
+			goes = false
+		case <-beat.C:
+			_, err := in.Write([]byte{'.'})
+			goes = err == nil
+		}
+	}
+	in.Close()
+	select {
+	case <-ended:
+	case <-time.After(grace):
+		_ = cmd.Process.Kill()
+	}
+}
+
+// grace is how long a child may take to end its agent.
+const grace = 10 * time.Second
+
+// listen returns how a child says that it has ended, nil if it does not.
+func listen(out io.Reader, progress func()) (end *unit.End) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		var m unit.Message
+		if json.Unmarshal(lines.Bytes(), &m) != nil {
+			continue
+		}
+		progress()
+		if m.End != nil {
+			end = m.End
+		}
+	}
+	_, _ = io.Copy(io.Discard, out)
+	return end
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	t.kept = t.kept[max(0, len(t.kept)-maxKept):]
+	return len(p), nil
+}
+
+func (t *tail) String() string { return excerpt.Line(string(bytes.TrimSpace(t.kept)), maxKept) }
