@@ -154,12 +154,31 @@ func (a *App) tellBrings(ctx context.Context, r *skillRun, name string, t skill.
 	line("servers", brings.Servers...)
 	line("hooks", brings.Hooks...)
 	line("allows", brings.Allows...)
+	if around := aroundOf(ctx, r.suite); around != "" && dir == r.suite.Dir {
+		line("plugin", around)
+	}
 	reach := "the agent's token or key, its workspace, and what every program on this machine may read; " +
 		"it can send that wherever the network leads"
 	if strings.HasPrefix(r.preview.Sandbox, string(confine.None)) {
 		reach = "everything that you can read, change and send, since nothing confines it (sandbox none)"
 	}
 	line("can reach", reach)
+}
+
+// aroundOf says of a skill's plugin that agents do not get it, and what they lack for that; empty: there is none.
+func aroundOf(ctx context.Context, s *skill.Suite) string {
+	dir, b, err := s.Around(ctx)
+	if err != nil {
+		return "the plugin around the skill could not be read, and agents do not get it: " + err.Error()
+	}
+	if dir == "" {
+		return ""
+	}
+	text := dir + " is not installed, only the skill is"
+	if n := len(b.Servers) + len(b.Hooks); n > 0 {
+		text += "; what runs only with the plugin: " + some(slices.Concat(b.Servers, b.Hooks))
+	}
+	return text
 }
 
 // originOf says where a skill came from, as far as git knows.

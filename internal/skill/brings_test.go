@@ -1,6 +1,8 @@
 package skill
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,4 +80,33 @@ func FuzzBrings(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		Tree{Files: map[string]workspace.Seed{"SKILL.md": {Data: data}, ".mcp.json": {Data: data}}}.Brings()
 	})
+}
+
+// TestAround: the plugin around a skill is told with what it brings beside its skills, since agents get none of it.
+func TestAround(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"skills/pdf/SKILL.md": "---\nname: pdf\n---\n", "skills/pdf/.mcp.json": `{"mcpServers": {"own": {}}}`,
+		"skills/pdf/evals/evals.json": `[{"prompt": "Go.", "expected_output": "Gone."}]`,
+	} {
+		file := filepath.Join(root, "plugins", "office", filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	s, err := Load(t.Context(), Place{root, "plugins/office/skills/pdf/evals"})
+	require.NoError(t, err)
+	dir, _, err := s.Around(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, dir, "there is no plugin")
+
+	plugin := filepath.Join(root, "plugins", "office")
+	require.NoError(t, os.MkdirAll(filepath.Join(plugin, ".claude-plugin"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(plugin, ".claude-plugin", "plugin.json"),
+		[]byte(`{"name": "office", "hooks": {}, "mcpServers": {"m": {"command": "npx", "args": ["x"]}}}`), 0o600))
+	dir, b, err := s.Around(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "plugins/office", dir)
+	require.Equal(t, Brings{
+		Servers: []string{"m: npx x"}, Hooks: []string{".claude-plugin/plugin.json"},
+	}, b)
 }
