@@ -180,7 +180,8 @@ func nearMisses(v *view, yield func(Mutant)) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(args)) {
 			other, ok := near(name, args[name])
-			if !ok || c.edits && !pathArg(name) { // what it writes is for the operators of files
+			if !ok || beside(name, args[name]) ||
+				c.edits && !pathArg(name) { // what it writes is for the operators of files
 				continue
 			}
 			turns := copyOf(v.Turns)
@@ -199,6 +200,13 @@ func nearMisses(v *view, yield func(Mutant)) {
 			})
 		}
 	}
+}
+
+// beside reports whether an argument says nothing of what a call does: it tells people of it or repeats another, or
+// differs each time.
+func beside(name string, v any) bool {
+	return v == any(cassette.Placeholder) ||
+		slices.Contains([]string{"description", "parsed_cmd", "source", "timeout", "initial_wait"}, name)
 }
 
 // near returns a value that is almost the one of an argument.

@@ -25,10 +25,11 @@ type court struct {
 	unit   plan.Unit
 	tape   *cassette.Cassette
 	own    func(context.Context, plan.Unit, *cassette.Cassette) result.Unit // see [Config]; nil: the runner judges
-	quick  plan.Unit                                                        // the unit without what is in left
-	left   []string                                                         // what a quick judgement leaves out; nil: nothing
-	mu     sync.Mutex
-	after  map[[sha256.Size]byte][]result.Step // by what the agent left
+
+	quick plan.Unit // the unit without what is in left
+	left  []string  // what a quick judgement leaves out; nil: nothing
+	mu    sync.Mutex
+	after map[[sha256.Size]byte][]result.Step // by what the agent left
 }
 
 func newCourt(r *engine.Runner, u plan.Unit, tape *cassette.Cassette, of Config) *court {
