@@ -428,6 +428,13 @@ func notAsked(units []result.Unit) string {
 	return fmt.Sprintf("; judges not asked: %d", n)
 }
 
+// onlyNotAsked reports whether a run judged nothing, since judges were not asked.
+func onlyNotAsked(units []result.Unit) bool {
+	return notAsked(units) != "" && !slices.ContainsFunc(units, func(u result.Unit) bool {
+		return u.Outcome != result.Skip
+	})
+}
+
 // tallyOf counts the outcomes of a run's units, of which there are listed in all.
 func tallyOf(units []result.Unit, listed int) tally {
 	t := make(tally)

@@ -274,6 +274,9 @@ func (a *App) runOnce(
 	}
 	a.warnNull(ctx, o, cfg, done)
 	err = verdict(done.Verdict, done.ID, o.root)
+	if e, ok := errors.AsType[*exitError](err); ok && cfg.Mode != engine.Replay && onlyNotAsked(done.Units) {
+		e.next = "have the judges asked: " + commandLine("rejudge", done.ID, "--llm-judge", "--root", o.root)
+	}
 	if before.over && o.resume != "" {
 		fmt.Fprintf(a.Stderr, "the run %s was finished already: nothing was left to run\n", done.ID)
 		if e, ok := errors.AsType[*exitError](err); ok {
