@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -218,8 +219,12 @@ func (a *App) findSkills(ctx context.Context, o skillOptions) (suites []*skill.S
 	case err != nil:
 		return nil, nil, usageError("skill: %w", err)
 	case len(places) == 0:
+		next := "sdd-eval skill --help"
+		for _, other := range others {
+			next = cmp.Or(a.runsOther(other), next)
+		}
 		return nil, nil, usageError("skill: %s has no evals: there is no evals/evals.json, and no file of triggers in "+
-			"evals%s", o.dir, notRead(others)).hint("sdd-eval skill --help")
+			"evals%s", o.dir, notRead(others)).hint(next)
 	case len(places) > 1 && !several:
 		var list strings.Builder
 		for _, p := range places {

@@ -3,10 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
+	"github.com/sdd-eval/sdd-eval/internal/suite"
 )
 
 // skillOutput is what --json prints.
@@ -51,6 +53,11 @@ func (a *App) checkSkills(suites []*skill.Suite, others []string, o skillOptions
 		fmt.Fprintln(inJSON{a.Stdout}, a.secrets.String(string(text)))
 	} else if len(others) > 0 {
 		fmt.Fprintln(a.Stderr, "note: no known eval file in: "+strings.Join(out.NotRead, ", "))
+		for _, other := range others {
+			if line := a.runsOther(other); line != "" {
+				fmt.Fprintln(a.Stderr, "note: another command runs the evals in "+a.shownFile(other)+": "+line)
+			}
+		}
 	}
 	result := exitError{next: "mend what was found, then check again"}
 	switch {
@@ -62,6 +69,14 @@ func (a *App) checkSkills(suites []*skill.Suite, others []string, o skillOptions
 		return &result
 	}
 	return nil
+}
+
+// runsOther returns the command that runs the evals of another format in a directory, empty: none does.
+func (a *App) runsOther(dir string) string {
+	if f, from, ok := suite.Recognise(dir); ok && f.Evals != nil && filepath.Dir(dir) == from {
+		return commandLine("run", "--from", a.shown(from))
+	}
+	return ""
 }
 
 // writeSuggestions writes the checks that code could decide.

@@ -347,7 +347,7 @@ func (r *reader) otherFiles() error {
 			}
 		}
 		if n > 0 {
-			what := fmt.Sprintf("it looks like %d cases, and is not read", n)
+			what := fmt.Sprintf("it looks like %s of evals, and is not read", plural(n, "prompt"))
 			r.add(Note, "not-read", doc.Position{File: r.File(file), Line: 1, Column: 1}, file, what,
 				"only "+evalsFile+" and files of triggers are")
 		}
