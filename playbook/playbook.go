@@ -129,8 +129,12 @@ type PermissionRule struct {
 type MCPServer struct {
 	Name string `yaml:"name,required" pattern:"id"`
 
-	// Command is the program with its arguments; it has at least one element.
-	Command []string `yaml:"command,required" min:"1" doc:"The program and its arguments."`
+	// Command is the program with its arguments; it has at least one element, unless there is a Mock.
+	Command []string `yaml:"command" min:"1" doc:"The program and its arguments."`
+
+	// Mock are directories that the server is played from, in the place of a Command: of each tool in a file TOOL.md.
+	// A later one's tools take the place of those of an earlier one.
+	Mock []string `yaml:"mock" min:"1" doc:"Directories that the server is played from, in place of a command."`
 }
 
 // Sandbox confines the agent, and whatever else a unit starts. The zero value is the strongest kind that works on the

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sdd-eval/sdd-eval/internal/mock"
+
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
@@ -39,7 +41,23 @@ func (a *attempt) judge(ctx context.Context, failed bool) error {
 	if failed && a.result.Outcome != result.Error {
 		a.result.Outcome = result.Fail
 	}
+	a.refuse(in)
 	return nil
+}
+
+// refuse makes a unit whose agent called a server that is played, in a way which that does not expect, one that has
+// failed, whatever the evaluators say.
+func (a *attempt) refuse(in evaluator.Input) {
+	if in.Run == nil {
+		return
+	}
+	for _, c := range in.Mocks.Calls(in.Run) {
+		if c.Reply.Verdict == mock.Refused && a.result.Outcome != result.Error {
+			a.result.Outcome, a.result.MockRefused = result.Fail, true
+			a.result.Reason = c.Reply.Text
+			return
+		}
+	}
 }
 
 // evaluate asks the evaluators. There is nothing to ask them about an agent that a failed step kept from starting.
@@ -113,6 +131,9 @@ func (a *attempt) input() (in evaluator.Input, err error) {
 	in = evaluator.Input{
 		Unit: a.unit.ID(), Case: a.unit.Case, Variant: a.unit.Variant.ID, Run: a.result.Run,
 		NoModels: a.judges().Unasked(),
+	}
+	if in.Mocks, err = a.mocks(a.unit); err != nil {
+		return in, err
 	}
 	if a.judgments != nil {
 		in.Models = a.judgments

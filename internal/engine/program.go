@@ -3,9 +3,15 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/helper"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/mock"
+	"github.com/sdd-eval/sdd-eval/internal/mock/mockdir"
 
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/script"
@@ -28,6 +34,13 @@ func (r *Runner) findPrograms(c *session.Config) error {
 	c.Beside = filesOf(p)
 	found.MCP = slices.Clone(c.Playbook.MCP)
 	for i, s := range found.MCP {
+		if len(s.Mock) > 0 {
+			if found.MCP[i].Command, err = r.playServer(c.Dirs.Base, s); err != nil {
+				return fmt.Errorf("%s: MCP server %s: %w", s.Position, s.Name, err)
+			}
+			c.Beside = append(c.Beside, found.MCP[i].Command...)
+			continue
+		}
 		if p, err = plan.FindProgram(dir, s.Command); err != nil {
 			return fmt.Errorf("%s: MCP server %s: %w", s.Position, s.Name, err)
 		}
@@ -36,6 +49,49 @@ func (r *Runner) findPrograms(c *session.Config) error {
 	}
 	c.Playbook = &found
 	return nil
+}
+
+// playServer writes what plays a server below base, and returns the command that starts it.
+func (r *Runner) playServer(base string, s plan.MCPServer) ([]string, error) {
+	played, _, err := plan.MockOf(r.besidePlaybook("."), s.MCPServer)
+	if err != nil {
+		return nil, err
+	}
+	data, err := jsonvalue.Marshal(played)
+	if err != nil {
+		return nil, err
+	}
+	if data = r.secrets.Bytes(data); len(data) > mock.MaxSize {
+		return nil, fmt.Errorf("what is played has %d bytes, more than %d", len(data), mock.MaxSize)
+	}
+	file := filepath.Join(base, "mocks", s.Name+".json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return nil, err
+	}
+	p, err := helper.Find()
+	if err != nil {
+		return nil, err
+	}
+	return p.Command(helper.Mock, file, mock.Sum(data)), nil
+}
+
+// mocks are the servers of a unit that are played.
+func (r *Runner) mocks(u plan.Unit) (mockdir.Set, error) {
+	var all mockdir.Set
+	for _, s := range r.pb.For(u.Variant).MCP {
+		if len(s.Mock) == 0 {
+			continue
+		}
+		played, _, err := plan.MockOf(r.besidePlaybook("."), s.MCPServer)
+		if err != nil {
+			return nil, fmt.Errorf("%s: MCP server %s: %w", s.Position, s.Name, err)
+		}
+		all = append(all, played)
+	}
+	return all, nil
 }
 
 // findAgent returns an agent of the playbook as it is started: with the paths of the files that it names.
@@ -66,7 +122,10 @@ func (r *Runner) agentFiles(a playbook.Agent) map[string]string {
 func (r *Runner) serverFiles(servers []plan.MCPServer) map[string]string {
 	var files []string
 	for _, s := range servers {
-		if p, err := plan.FindProgram(r.besidePlaybook("."), s.Command); err == nil {
+		if len(s.Mock) > 0 {
+			_, played, _ := plan.MockOf(r.besidePlaybook("."), s.MCPServer) // without its files, a recording is stale
+			files = append(files, played...)
+		} else if p, err := plan.FindProgram(r.besidePlaybook("."), s.Command); err == nil {
 			files = append(files, filesOf(p)...)
 		}
 	}

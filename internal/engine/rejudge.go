@@ -155,6 +155,7 @@ func (r *run) keepFormerJobs(jobs []result.Job) error {
 func (r *Runner) rejudge(ctx context.Context, u plan.Unit, log io.Writer) result.Unit {
 	was, of := r.former[u.ID()], r.cfg.Keep.Rejudged.ID()
 	res := was
+	res.MockRefused = false
 	res.Evaluations, res.ExpectStop, res.ExpectedAt = nil, u.ExpectStop, newUnit(u, was.Started, nil).ExpectedAt
 	if res.Recording == "" { // so that a comparison knows whose session it is
 		res.Recording = of + " " + u.ID()
@@ -205,11 +206,12 @@ func (a *attempt) rejudge(ctx context.Context, was result.Unit) error {
 	a.evaluate(ctx, in, noModels)
 	a.result.Outcome, a.result.Reason, a.result.Next = "", "", ""
 	a.result.Judge()
-	if failedOtherwise := was.Outcome == result.Fail && was.Reason != "" && was.WrongEnd() == "" ||
+	if failedOtherwise := was.Outcome == result.Fail && was.Reason != "" && was.WrongEnd() == "" && !was.MockRefused ||
 		slices.ContainsFunc(was.Steps, func(s result.Step) bool { return s.Outcome == result.Fail }); failedOtherwise &&
 		a.result.Outcome != result.Error {
 		a.result.Outcome, a.result.Reason = result.Fail, was.Reason
 	}
+	a.refuse(in)
 	return a.keepFormer(of, kept)
 }
 

@@ -208,7 +208,11 @@ func (t *tape) setupSteps() []string {
 func serverLines(servers []plan.MCPServer) []string {
 	var lines []string
 	for _, s := range servers {
-		lines = append(lines, s.Name+": "+strings.Join(s.Command, " "))
+		line := s.Name + ": " + strings.Join(s.Command, " ")
+		if len(s.Mock) > 0 {
+			line = s.Name + ": mock " + strings.Join(s.Mock, " ")
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/mock/mockdir"
+
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
@@ -58,6 +60,8 @@ type Input struct {
 	Changes func(context.Context) (string, error)
 	// Scripts runs what the playbook's author wrote: judges, templates of prompts, commands.
 	Scripts *script.Runner
+	// Mocks are the MCP servers that were played.
+	Mocks mockdir.Set
 	// Models asks the models and the agents that judge; nil: none may be asked, and NoModels may say why and what to
 	// do.
 	Models   llm.Asker

@@ -145,7 +145,7 @@ func TestRunCheck(t *testing.T) {
 		{
 			"server without a command",
 			plan.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "stock"}}},
-			"`mcp[0].command` is required",
+			"either `command` or `mock` is required",
 		},
 		{
 			"server with a blank command",

@@ -2,11 +2,16 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/mock"
+	"github.com/sdd-eval/sdd-eval/internal/mock/mockdir"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -234,7 +239,14 @@ func decodeServer(m *playbook.MCPServer, n *doc.Node) {
 	if !n.Decode(m) {
 		return
 	}
-	if strings.TrimSpace(m.Command[0]) == "" {
+	switch {
+	case len(m.Command) > 0 && len(m.Mock) > 0, len(m.Command)+len(m.Mock) == 0:
+		n.Errorf("", "either `command` or `mock` is required")
+		return
+	case len(m.Mock) > 0:
+		checkMock(n, *m)
+		return
+	case strings.TrimSpace(m.Command[0]) == "":
 		n.Errorf("command[0]", "must not be empty")
 	}
 	if dir := Dir(n); dir != "" {
@@ -242,6 +254,41 @@ func decodeServer(m *playbook.MCPServer, n *doc.Node) {
 			n.Errorf("command[0]", "%v", err)
 		}
 	}
+}
+
+// MockOf returns the server that is played in the place of one of a playbook in dir, and the files that it is made of.
+func MockOf(dir string, m playbook.MCPServer) (*mock.Server, []string, error) {
+	var dirs []string
+	for _, d := range m.Mock {
+		if d = filepath.FromSlash(d); !filepath.IsAbs(d) {
+			d = filepath.Join(dir, d)
+		}
+		dirs = append(dirs, d)
+	}
+	return mockdir.Read(m.Name, dirs)
+}
+
+// checkMock reports what is wrong with the directories that a server is played from.
+func checkMock(n *doc.Node, m playbook.MCPServer) {
+	dir := Dir(n)
+	if dir == "" {
+		return
+	}
+	for i, item := range n.Get("mock").Items() {
+		if n.Document().Untrusted && outside(item) {
+			n.Errorf(fmt.Sprintf("mock[%d]", i), "%q is outside", item.Text())
+			return
+		}
+	}
+	_, files, err := MockOf(dir, m)
+	if problems, ok := errors.AsType[doc.Problems](err); ok {
+		for _, p := range problems {
+			n.Errorf("mock", "%v", p)
+		}
+	} else if err != nil {
+		n.Errorf("mock", "relative to the playbook: %v", err)
+	}
+	n.Document().Files = append(n.Document().Files, files...)
 }
 
 // mcp checks that no two servers have the same name, and that there is one to replay if the playbook wants that.

@@ -178,6 +178,9 @@ func armRunOf(u Unit, reference bool) armRun {
 		}
 	}
 	sum, weight := 0.0, 0.0
+	if r.MockRefused { // nothing else counts
+		return run
+	}
 	for _, e := range r.Evaluations {
 		g := graderRun{Name: e.Name, Weight: e.Weight, Explanation: e.Reason, WithOnly: e.Outcome == result.Reported}
 		g.Scored = !g.WithOnly

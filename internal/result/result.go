@@ -148,6 +148,9 @@ type Unit struct {
 	Endpoint string `json:"endpoint,omitempty"`
 	// Modes are the session modes that the agent was in, as [trajectory.Agent] has them.
 	Modes []string `json:"modes,omitempty"`
+	// MockRefused says that the agent called an MCP server that is played, in a way which that does not expect: then
+	// the unit has failed.
+	MockRefused bool `json:"mock_refused,omitempty"`
 	// AsLeft says that the workspace that is kept of a live unit is as the agent left it, steps after it or not.
 	AsLeft bool `json:"workspace_as_left,omitempty"`
 	// Masked says that keys are masked in what is kept of a live unit, which evaluators saw.

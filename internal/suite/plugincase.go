@@ -31,6 +31,7 @@ type pluginCase struct {
 	plugins       []string // below the plugin's directory, each with a manifest
 	skills        []string // the same, each with a SKILL.md
 	servers       []server // of the plugins, for agents that are not told of plugins
+	mocks         []played // servers that are played, standalone ones too
 	command       bool     // the prompt is that of a command of the plugins, for the same agents
 	adds          []string // directories and files that the workspace gets, below the plugin
 	scaffold      string
@@ -99,7 +100,7 @@ func (c *pluginCase) cannot(key, what string, args ...any) {
 func (o Options) claude() bool { return o.Agent == "claude-cli" || o.Agent == "claude-code-acp" }
 
 // check finds what of the case, apart from its graders, does not map.
-func (c *pluginCase) check(r *pluginReader, mocked bool) {
+func (c *pluginCase) check(r *pluginReader, mocks []string) {
 	if v := c.SchemaVersion; v != "1" && !strings.HasPrefix(v, "1.") {
 		c.cannot("schema_version", "the version %q of the format is not known: 1.0 and 1.1 are", v)
 	}
@@ -113,9 +114,6 @@ func (c *pluginCase) check(r *pluginReader, mocked bool) {
 	if len(c.graders) == 0 && len(c.Graders) == 0 {
 		c.cannot("graders", "the case has no graders: nothing is expected of it")
 	}
-	if mocked {
-		c.cannot("mocks", "stand-ins for MCP servers (%s/) are not played", mocksDir)
-	}
 	if c.context.HistoryFile != "" {
 		c.cannot("history_file", "a session cannot be continued from a history")
 	}
@@ -127,7 +125,9 @@ func (c *pluginCase) check(r *pluginReader, mocked bool) {
 	}
 	c.checkSettings(r)
 	c.checkFiles(r)
+	c.readMocks(r, mocks)
 	c.findPlugins(r)
+	c.checkMocks(r)
 }
 
 // ignored reports whether a setting need not be honoured.
@@ -286,7 +286,7 @@ func (c *pluginCase) setting() string {
 	e := c.execution.Settings
 	return fmt.Sprintf("%+v", []any{
 		c.top.Runs, e.MaxTurns, e.TimeoutSeconds, e.Model, e.AllowedTools, e.DisallowedTools, e.AppendSystemPrompt,
-		slices.Sorted(maps.Keys(e.Env)), e.Env, c.plugins, c.skills, c.servers, c.command, c.scaffold != "",
+		slices.Sorted(maps.Keys(e.Env)), e.Env, c.plugins, c.skills, c.servers, c.mocks, c.command, c.scaffold != "",
 	})
 }
 
@@ -378,8 +378,8 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 	if len(c.skills) > 0 {
 		given = append(given, doc.Pair{Key: "skills", Value: r.outs(c.skills)})
 	}
-	if len(c.servers) > 0 {
-		given = append(given, doc.Pair{Key: "mcp", Value: serverPairs(c.servers)})
+	if servers := append(serverPairs(c.servers), r.mockPairs(c.mocks, false)...); len(servers) > 0 {
+		given = append(given, doc.Pair{Key: "mcp", Value: servers})
 	}
 	// Without its plugin a command cannot be called.
 	variants, arms := doc.Pairs{{Key: "with", Value: append(slices.Clip(with), given...)}}, []string{"with"}
@@ -408,6 +408,9 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 		{Key: "limits", Value: doc.Pairs{{Key: "timeout", Value: fmt.Sprintf("%ds", e.TimeoutSeconds)}}},
 		{Key: "expect_stop", Value: []string{"end_turn", "max_turn_requests"}},
 	}
+	if servers := r.mockPairs(c.mocks, true); len(servers) > 0 {
+		p = append(p, doc.Pair{Key: "mcp", Value: servers})
+	}
 	if c.scaffold != "" {
 		programs := []string{"bash", "rm"}
 		p = append(p, doc.Pair{Key: "sandbox", Value: doc.Pairs{{Key: "allow_commands", Value: programs}}})
@@ -417,7 +420,7 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 		for _, tools := range []struct {
 			decide string
 			names  []string
-		}{{"reject", e.DisallowedTools}, {"allow", e.AllowedTools}} {
+		}{{"reject", e.DisallowedTools}, {"allow", e.AllowedTools}, {"allow", c.mockedTools()}} {
 			for _, tool := range tools.names {
 				rules = append(rules, doc.Pairs{{Key: "tool", Value: tool}, {Key: "decide", Value: tools.decide}})
 			}

@@ -48,7 +48,7 @@ func (r *pluginReader) callCommand(c *pluginCase, dir, plugin string) bool {
 		c.problem(r.place(file), "", err.Error())
 		return true
 	}
-	head, body, err := cutHead(data)
+	head, body, err := doc.CutHead(data)
 	if err == nil {
 		c.execution.Prompt, err = fillCommand(head, strings.TrimSpace(body), strings.TrimSpace(call[2]))
 	}

@@ -113,7 +113,7 @@ func readPluginEvals(_ context.Context, dir string, o Options) (*Suite, error) {
 	if info, err := root.Stat(filepath.FromSlash(r.evals)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s has no directory %s with evals", dir, r.evals)
 	}
-	if err := r.find(r.evals, 0, false); err != nil {
+	if err := r.find(r.evals, 0, nil); err != nil {
 		return nil, err
 	}
 	if len(r.Cases) == 0 && len(r.Tags) > 0 {
@@ -196,8 +196,8 @@ func (r *pluginReader) list(dir string) ([]fs.DirEntry, error) {
 // skipped are names of directories without cases.
 var skipped = []string{"node_modules", "results", mocksDir}
 
-// find reads the cases in a directory and below it. Mocked: a directory above has stand-ins for servers.
-func (r *pluginReader) find(dir string, depth int, mocked bool) error {
+// find reads the cases in a directory and below it. Mocks are the directories above with servers that are played.
+func (r *pluginReader) find(dir string, depth int, mocks []string) error {
 	entries, err := r.list(dir)
 	if err != nil {
 		return err
@@ -206,12 +206,14 @@ func (r *pluginReader) find(dir string, depth int, mocked bool) error {
 	for _, e := range entries {
 		names[e.Name()] = true
 	}
-	mocked = mocked || names[mocksDir]
+	if names[mocksDir] {
+		mocks = append(slices.Clip(mocks), path.Join(dir, mocksDir))
+	}
 	if dir != r.evals && (names[caseFile] || names[promptFile]) {
 		if len(r.Cases) == maxCases {
 			return fmt.Errorf("%s has more than %d cases", r.path(r.evals), maxCases)
 		}
-		r.readCase(dir, names, mocked)
+		r.readCase(dir, names, mocks)
 		return nil
 	}
 	for _, e := range entries {
@@ -222,7 +224,7 @@ func (r *pluginReader) find(dir string, depth int, mocked bool) error {
 		if depth == maxDepth {
 			return fmt.Errorf("%s: directories are more than %d levels deep", r.path(dir), maxDepth)
 		}
-		if err := r.find(path.Join(dir, name), depth+1, mocked); err != nil {
+		if err := r.find(path.Join(dir, name), depth+1, mocks); err != nil {
 			return err
 		}
 	}
@@ -238,13 +240,13 @@ func (r *pluginReader) load(c *pluginCase, file string, head bool) (d *doc.Docum
 		c.problem(r.place(file), "", err.Error())
 		return nil, ""
 	}
-	text := plainLines(data)
+	text := doc.PlainLines(data)
 	if head {
-		if text, body, err = cutHead(data); err != nil {
+		if text, body, err = doc.CutHead(data); err != nil {
 			c.problem(r.place(file), "", err.Error())
 			return nil, ""
 		}
-		if text == "" {
+		if body = strings.TrimSpace(body); text == "" {
 			return nil, body
 		}
 		if strings.TrimSpace(text) == "" {
@@ -255,27 +257,6 @@ func (r *pluginReader) load(c *pluginCase, file string, head bool) (d *doc.Docum
 	doc.Handle(d, (*target).decode)
 	doc.Handle(d, (*toolPattern).decode)
 	return d, body
-}
-
-// plainLines returns a text with lines that end with a line feed alone.
-func plainLines(data []byte) string {
-	return strings.ReplaceAll(strings.TrimPrefix(string(data), "\uFEFF"), "\r\n", "\n")
-}
-
-// cutHead returns what stands between two lines of --- at the head of a file, after an empty line so that it has its
-// line numbers, and the rest without the white space around it. The head is empty if there is none.
-func cutHead(data []byte) (head, body string, err error) {
-	text := plainLines(data)
-	rest, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
-		return "", strings.TrimSpace(text), nil
-	}
-	front, after, closed := strings.Cut("\n"+rest, "\n---")
-	line, more, _ := strings.Cut(after, "\n")
-	if !closed || strings.TrimSpace(line) != "" {
-		return "", "", errors.New("the line --- at the head has no other that ends the head")
-	}
-	return front + "\n", strings.TrimSpace(more), nil
 }
 
 // take makes the problems of a document those of the case.
@@ -292,7 +273,7 @@ func (c *pluginCase) problem(at doc.Position, key, what string) {
 }
 
 // readCase reads the case of a directory with these files.
-func (r *pluginReader) readCase(dir string, names map[string]bool, mocked bool) {
+func (r *pluginReader) readCase(dir string, names map[string]bool, mocks []string) {
 	c := pluginCase{suite: r.Suite, dir: dir, Case: Case{Name: path.Base(dir), Graders: make(map[string]int)}}
 	before, noted := len(r.Problems), len(r.Notes)
 	file := path.Join(dir, promptFile)
@@ -340,7 +321,7 @@ func (r *pluginReader) readCase(dir string, names map[string]bool, mocked bool) 
 	}
 	r.readGraders(&c, path.Join(dir, gradersDir))
 	c.ID = ident(c.Name)
-	c.check(r, mocked)
+	c.check(r, mocks)
 	for i := range r.Problems[before:] {
 		r.Problems[before+i].Case = c.Name
 	}

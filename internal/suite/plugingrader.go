@@ -21,8 +21,10 @@ type grader struct {
 	at   doc.Position
 	kind string    // of the evaluator
 	keys doc.Pairs // of the evaluator
-	// skill: it is about the use of skills.
+	// skill: it is about the use of skills, or of the plugin's servers alone.
 	skill bool
+	// mockCalls: it is about the calls of servers that are played.
+	mockCalls bool
 	// served are the tools of MCP servers that it is about, for agents of other kinds than Claude Code.
 	served []string
 }
@@ -200,6 +202,9 @@ func regexGrader(_ *pluginReader, g *grader, n *doc.Node) error {
 		check = append(check, doc.Pair{Key: "file", Value: k.Target.Path})
 	case "files":
 		check = append(check, doc.Pair{Key: "target", Value: "created_files"})
+	case "mock_calls":
+		g.mockCalls = true
+		check = append(check, doc.Pair{Key: "target", Value: "mock_calls"})
 	default:
 		return fmt.Errorf("target: %s is Claude Code's own text, which other runs do not have", k.Target)
 	}
@@ -390,8 +395,9 @@ func llmGrader(r *pluginReader, g *grader, n *doc.Node) error {
 		what = "the files that a coding agent left"
 	case "trace":
 		what = "what a coding agent said and did"
-	default:
-		return fmt.Errorf("focus: %s is not shown to judges", k.Focus)
+	case "mock_calls":
+		g.mockCalls = true
+		what = "the calls of the tools of MCP servers that a coding agent made"
 	}
 	r.asks(g, what, k.Focus.Source, k.Criteria)
 	return nil
@@ -409,6 +415,8 @@ func (r *pluginReader) asks(g *grader, what, source, criteria string) {
 			shown += ":\n{{candidate_answer}}\n"
 		case "trace":
 			shown += ":\n{{output_messages}}\n{{tool_calls}}\n"
+		case "mock_calls":
+			shown += ":\n{{tool_calls}}\n"
 		default:
 			shown += ", as the changes show " + map[string]string{"file": "it"}[source]
 			if source == "files" {
@@ -426,7 +434,7 @@ func (r *pluginReader) asks(g *grader, what, source, criteria string) {
 		}
 		g.keys = doc.Pairs{{Key: "agent", Value: agentPairs(judge)}}
 		criteria = "Of " + what + ":\n" + criteria
-		if source == "trace" {
+		if source == "trace" || source == "mock_calls" {
 			rubric = append(rubric, doc.Pair{Key: "calls", Value: true})
 		}
 	}

@@ -76,7 +76,9 @@ func (c *pluginCase) takeApart(r *pluginReader) {
 }
 
 // arms reports whether there are two: with something, and without it.
-func (c *pluginCase) arms() bool { return len(c.plugins)+len(c.skills)+len(c.servers) > 0 || c.command }
+func (c *pluginCase) arms() bool {
+	return len(c.plugins)+len(c.skills)+len(c.servers) > 0 || c.command || slices.ContainsFunc(c.mocks, played.shadows)
+}
 
 // readParts reads what the manifest of a plugin in dir says that agents of other kinds than Claude Code get, and the
 // plugin's MCP servers.
@@ -101,6 +103,12 @@ func (r *pluginReader) readParts(c *pluginCase, dir string) {
 	}
 	name := cmp.Or(d.Root.Get("name").Text(), path.Base(r.path(dir)))
 	c.command = c.command || r.callCommand(c, dir, name)
+	r.readPluginServers(c, dir, name, d)
+	c.take(d)
+}
+
+// readPluginServers reads the MCP servers of a plugin in dir of this name, whose manifest is d.
+func (r *pluginReader) readPluginServers(c *pluginCase, dir, name string, d *doc.Document) {
 	prefix := "plugin_" + notTool.ReplaceAllString(name, "_") + "_"
 	if file := path.Join(dir, serversFile); r.exists(file) {
 		r.readServers(c, dir, prefix, r.loadJSON(c, file))
@@ -117,7 +125,6 @@ func (r *pluginReader) readParts(c *pluginCase, dir string) {
 			r.readServers(c, dir, prefix, r.loadJSON(c, file))
 		}
 	}
-	c.take(d)
 }
 
 // listOf returns the elements of a list, or what stands there alone.
@@ -163,6 +170,16 @@ func (r *pluginReader) addServers(c *pluginCase, dir, prefix string, n *doc.Node
 	}
 	for _, e := range n.Entries() {
 		s := server{name: prefix + notTool.ReplaceAllString(e.Key, "_")}
+		if c.shadow(s.name, notTool.ReplaceAllString(e.Key, "_")) {
+			continue
+		}
+		if r.claude() {
+			r.Notes = append(r.Notes, Problem{
+				At: e.Position, Case: c.Name, Key: e.Key,
+				What: "the server has no mock, and is not started: `claude plugin eval` does not either",
+			})
+			continue
+		}
 		var ok bool
 		if s.command, ok = r.serverCommand(dir, e.Value); !ok {
 			continue
@@ -244,9 +261,9 @@ func served(tool string) bool { return strings.HasPrefix(tool, mcpname.Prefix) }
 func (c *pluginCase) checkServed() {
 	for _, g := range c.graders {
 		for _, tool := range g.served {
-			if !slices.ContainsFunc(c.servers, func(s server) bool {
-				return strings.HasPrefix(tool, mcpname.InServer(s.name))
-			}) {
+			has := func(name string) bool { return strings.HasPrefix(tool, mcpname.InServer(name)) }
+			if !slices.ContainsFunc(c.servers, func(s server) bool { return has(s.name) }) &&
+				!slices.ContainsFunc(c.mocks, func(p played) bool { return has(p.name) }) {
 				c.problem(g.at, g.Name, "tool: no MCP server of the plugin has the tool "+tool)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/mock/mockdir"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -32,7 +33,7 @@ type check struct {
 
 func (j judge) Needs() evaluator.Needs {
 	for _, c := range j.checks {
-		if c.file != "" {
+		if c.file != "" && c.file != mocked {
 			return evaluator.NeedsWorkspace
 		}
 	}
@@ -82,6 +83,9 @@ func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 // created stands for the paths of the files that the agent made, where a file could. It is no clean path.
 const created = "the list of created files/"
 
+// mocked stands for the calls of MCP servers that were played.
+const mocked = "the calls of mocked servers/"
+
 // open returns the message, the file or the list that a check is about.
 func open(ctx context.Context, in evaluator.Input, file string, turn int) (source, error) {
 	switch file {
@@ -94,6 +98,15 @@ func open(ctx context.Context, in evaluator.Input, file string, turn int) (sourc
 			s.missing = "the agent said nothing in its last turn"
 		}
 		return s, nil
+	case mocked:
+		s := source{name: strings.TrimSuffix(mocked, "/")}
+		if len(in.Mocks) == 0 {
+			s.missing = "no MCP server of the variant is mocked"
+			return s, nil
+		}
+		var err error
+		s.text, err = mockdir.Lines(in.Mocks.Calls(in.Run))
+		return s, err
 	case created:
 		if in.Changes == nil {
 			return source{}, errors.New("no workspace")
@@ -165,7 +178,7 @@ type checkKeys struct {
 	MaxCount    int      `yaml:"max_count" min:"1" max:"10000" doc:"How often at most; default: any number of times."`
 	File        string   `yaml:"file" min:"1" doc:"File in the workspace; default: the agent's last message."`
 	Turn        int      `yaml:"turn" min:"1" max:"1000" doc:"The message that ends this turn; default: the last turn."`
-	Target      string   `yaml:"target" enum:"created_files" doc:"The paths of files that the agent made, a line each."`
+	Target      string   `yaml:"target" enum:"created_files,mock_calls" doc:"Files made, or calls of mocks."`
 }
 
 // Kind returns the kind of evaluator.
@@ -201,7 +214,7 @@ func (k checkKeys) compile(item *doc.Node) check {
 		}
 	}
 	if k.Target != "" {
-		if c.file = created; k.File != "" {
+		if c.file = map[string]string{"created_files": created, "mock_calls": mocked}[k.Target]; k.File != "" {
 			item.Errorf("target", "give either `file` or `target`")
 		}
 	}

@@ -5,7 +5,8 @@
 //
 //	SERVER TOOL {"argument": "value"}
 //
-// one after the other, and ignores the other lines. Its message has the answers.
+// one after the other, and ignores the other lines. Its message has the answers. With the argument -tell it tells of
+// the calls, too.
 package mcpagent
 
 import (
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +41,8 @@ type frame struct {
 type agent struct {
 	servers map[string]*mcp.ClientSession
 	cancel  context.CancelFunc // of the turn
+	tells   bool               // of its calls
+	calls   int
 
 	mu  sync.Mutex
 	out *json.Encoder
@@ -46,7 +50,10 @@ type agent struct {
 
 // Main runs the agent until in ends and returns its exit code.
 func Main(in io.Reader, out io.Writer) int {
-	a := &agent{servers: make(map[string]*mcp.ClientSession), cancel: func() {}, out: json.NewEncoder(out)}
+	a := &agent{
+		servers: make(map[string]*mcp.ClientSession), cancel: func() {}, out: json.NewEncoder(out),
+		tells: slices.Contains(os.Args, "-tell"),
+	}
 	var turns sync.WaitGroup
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
@@ -141,6 +148,7 @@ func (a *agent) turn(ctx context.Context, params json.RawMessage) string {
 // call calls the tool that the words of a line name and returns its answer, "" if they name none.
 func (a *agent) call(ctx context.Context, words []string) string {
 	var args map[string]any
+	a.calls++
 	if len(words) < 3 || a.servers[words[0]] == nil || json.Unmarshal([]byte(words[2]), &args) != nil {
 		return ""
 	}
@@ -149,6 +157,14 @@ func (a *agent) call(ctx context.Context, words []string) string {
 		return fmt.Sprintln(err)
 	}
 	content, _ := json.Marshal(r.Content)
+	if a.tells {
+		update, _ := json.Marshal(map[string]any{"sessionId": "s1", "update": map[string]any{
+			"sessionUpdate": "tool_call", "toolCallId": fmt.Sprint("c", a.calls), "kind": "other", "rawInput": args,
+			"title":  "mcp__" + words[0] + "__" + words[1],
+			"status": map[bool]string{false: "completed", true: "failed"}[r.IsError],
+		}})
+		a.send(frame{Method: "session/update", Params: update})
+	}
 	return string(content) + "\n"
 }
 

@@ -1,0 +1,91 @@
+package mockdir
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
+	"github.com/sdd-eval/sdd-eval/internal/mock"
+)
+
+// Set is the servers of a variant that are played; nil: none is.
+type Set []*mock.Server
+
+// Call is a tool call of a session that a played server was asked.
+type Call struct {
+	trajectory.ToolCall
+	Reply mock.Reply
+}
+
+// Calls are the calls of tools that the servers play, with how they were answered: that follows from the arguments
+// alone, so it does not depend on what an agent tells of answers.
+func (s Set) Calls(run *trajectory.Run) []Call {
+	if len(s) == 0 {
+		return nil
+	}
+	denied := denials(run)
+	var all []Call
+	for _, c := range run.ToolCalls() {
+		for _, server := range s {
+			tool, ok := strings.CutPrefix(c.Name, mcpname.InServer(server.Name))
+			if _, played := server.Tools[tool]; !ok || !played {
+				continue
+			}
+			args, err := jsonvalue.Of(c.Args)
+			if err != nil || args == nil {
+				args = map[string]any{}
+			}
+			call := Call{c, server.Call(tool, args)}
+			switch {
+			case denied[c.ID]:
+				call.Reply = mock.Reply{Verdict: mock.Failed}
+				call.Reply.Text, _ = c.Output.(string)
+			case c.Outcome() == trajectory.OutcomePending && call.Reply.Verdict != mock.Refused:
+				call.Reply = mock.Reply{Verdict: mock.Unserved}
+			}
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// denials are the calls that were not permitted, by their ids.
+func denials(run *trajectory.Run) map[string]bool {
+	ids := make(map[string]bool)
+	for _, e := range run.Events {
+		p, ok := e.Body.(trajectory.Permission)
+		if !ok {
+			continue
+		}
+		allowed := slices.ContainsFunc(p.Options, func(o trajectory.PermissionOption) bool {
+			return o.ID == p.Decision && strings.HasPrefix(o.Kind, "allow")
+		})
+		ids[p.ID] = !allowed
+	}
+	return ids
+}
+
+// Lines writes calls a line each, as the target mock_calls of plugin evals is.
+func Lines(calls []Call) (string, error) {
+	var lines []string
+	for _, c := range calls {
+		line := struct {
+			Tool    string       `json:"tool"`
+			Input   any          `json:"input"`
+			Output  *string      `json:"output,omitempty"`
+			IsError bool         `json:"isError,omitempty"`
+			Verdict mock.Verdict `json:"verdict"`
+		}{Tool: c.Name, Input: c.Args, Verdict: c.Reply.Verdict}
+		if line.Verdict != mock.Unserved {
+			line.Output, line.IsError = &c.Reply.Text, line.Verdict != mock.OK
+		}
+		data, err := jsonvalue.Marshal(line)
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, string(data))
+	}
+	return strings.Join(lines, "\n"), nil
+}
