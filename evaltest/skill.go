@@ -43,7 +43,8 @@ func Skill(t *testing.T, dir string, opts ...Option) {
 	if err != nil {
 		door.Of(t).Fatalf("evaltest.Skill: %v", err)
 	}
-	s, err := h.skill(t, dir)
+	command := h.skillCommand(dir)
+	s, err := h.skill(t, dir, command)
 	if err != nil {
 		door.Of(t).Fatalf("evaltest.Skill: %v", withAdvice(err))
 	}
@@ -54,18 +55,18 @@ func Skill(t *testing.T, dir string, opts ...Option) {
 		}
 		switch {
 		case f.Level == skill.Error:
-			door.Of(t).Errorf("%s\nnext: sdd-eval skill %s --check", text, dir)
+			door.Of(t).Errorf("%s\nnext: %s --check", text, command)
 		case f.Level == skill.Warning:
 			door.Of(t).Log(text)
 		}
 	}
-	all, err := h.generated(t, s, dir)
+	all, err := h.generated(t, s, command)
 	if err != nil {
 		door.Of(t).Fatalf("evaltest.Skill: %s: %v", dir, withAdvice(err))
 	}
 	for _, g := range all {
 		own := *h
-		if own.held, err = heldTo(s, g.queries, dir); err != nil {
+		if own.held, err = heldTo(s, g.queries, command); err != nil {
 			door.Of(t).Fatalf("evaltest.Skill: %v", withAdvice(err))
 		}
 		t.Run(door.Name(g.Name), func(t *testing.T) {
@@ -75,8 +76,16 @@ func Skill(t *testing.T, dir string, opts ...Option) {
 	}
 }
 
+// skillCommand is the command for a skill's directory, to be run in the module's root, as those to reproduce are.
+func (h *harness) skillCommand(dir string) string {
+	if rel, err := filepath.Rel(h.module, filepath.Join(h.dir, dir)); err == nil {
+		dir = filepath.ToSlash(rel)
+	}
+	return "sdd-eval skill " + words.Join(dir)
+}
+
 // skill reads the evals in a directory, whose repository the harness then runs.
-func (h *harness) skill(t *testing.T, dir string) (*skill.Suite, error) {
+func (h *harness) skill(t *testing.T, dir, command string) (*skill.Suite, error) {
 	places, _, err := skill.Find(filepath.Join(h.dir, dir), false)
 	switch {
 	case err != nil:
@@ -93,7 +102,7 @@ func (h *harness) skill(t *testing.T, dir string) (*skill.Suite, error) {
 	switch h.mode() {
 	case engine.Record, engine.Live:
 		return nil, fault.Advise(errors.New("the skill may be a stranger's, and a test cannot ask before it starts"),
-			fmt.Sprintf("sdd-eval skill %s --mode %s", words.Join(dir), h.mode()))
+			fmt.Sprintf("%s --mode %s", command, h.mode()))
 	}
 	h.suite, h.root, h.dirs.Cassettes = s, s.Root, s.Cassettes()
 	h.environment.Mode, h.environment.Untrusted = engine.Replay, true
@@ -107,11 +116,11 @@ type generated struct {
 }
 
 // generated writes the playbook of a skill's cases and, if they are recorded, that of its queries, and reads them.
-func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) (all []generated, err error) {
+func (h *harness) generated(t *testing.T, s *skill.Suite, command string) (all []generated, err error) {
 	t.Helper()
 	if _, ok := s.RecordedAgent(false); !ok {
 		return nil, fault.Advise(fmt.Errorf("there are no recordings in %s", s.Cassettes()),
-			"record them where an agent has a login: sdd-eval skill "+words.Join(dir))
+			"record them where an agent has a login: "+command)
 	}
 	add := func(queries bool, generate func(skill.Options) (string, error)) {
 		if err != nil {
@@ -139,8 +148,8 @@ func (h *harness) generated(t *testing.T, s *skill.Suite, dir string) (all []gen
 	case s.TriggersRecorded():
 		add(true, func(o skill.Options) (string, error) { return s.GenerateTriggers(t.Context(), o) })
 	case queries > 0:
-		door.Of(t).Logf("evaltest.Skill: %s: %s are not recorded, and not asked: sdd-eval skill --triggers %s", dir,
-			count(queries, "trigger"), words.Join(dir))
+		door.Of(t).Logf("evaltest.Skill: %s are not recorded, and not asked: %s --triggers", count(queries, "trigger"),
+			command)
 	}
 	if all == nil && err == nil {
 		err = errors.New("there is no case that can be run, and no recorded trigger")
@@ -160,8 +169,8 @@ type held struct {
 }
 
 // heldTo reads the baseline of a skill's cases or queries; nil: there is none.
-func heldTo(s *skill.Suite, queries bool, dir string) (*held, error) {
-	b := held{name: s.Baseline(queries), bless: "sdd-eval skill " + words.Join(dir)}
+func heldTo(s *skill.Suite, queries bool, command string) (*held, error) {
+	b := held{name: s.Baseline(queries), bless: command}
 	if queries {
 		b.bless += " --triggers"
 	}

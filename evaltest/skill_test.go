@@ -35,7 +35,7 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 
 	out, code = m.goTest([]string{"EVALTEST_MODE=record"}, "./skills", "-run", "TestHelps")
 	require.Equal(t, 1, code, out)
-	require.Contains(t, out, "next: sdd-eval skill release-notes --mode record")
+	require.Contains(t, out, "next: sdd-eval skill skills/release-notes --mode record")
 
 	out, code = m.goTest([]string{"EVALTEST_MODE=missing"}, "./skills", "-run", "TestHarms", "-v")
 	require.Zero(t, code, "it fails as its baseline says: %s", out)
@@ -54,7 +54,7 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates (")
 	require.Contains(t, out, "1 check of the same skill came out otherwise:\n")
 	require.Contains(t, out, "The sign names the day as people say it: was pass, is fail\n")
-	require.Contains(t, out, "next: if it is right so: sdd-eval skill iso-dates --bless")
+	require.Contains(t, out, "next: if it is right so: sdd-eval skill skills/iso-dates --bless")
 	out, code = m.goTest(nil, "./skills", "-run", "TestHarms/iso-dates/eval-1")
 	require.Zero(t, code, out)
 
@@ -71,7 +71,7 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	m.write(kept+".json", "[")
 	out, code = m.goTest(nil, "./skills", "-run", "TestHarms")
 	require.Equal(t, 1, code, out)
-	require.Contains(t, out, "next: sdd-eval skill iso-dates --bless", "one that cannot be read is not met")
+	require.Contains(t, out, "next: sdd-eval skill skills/iso-dates --bless", "one that cannot be read is not met")
 
 	out, code = m.goTest(nil, "./skills", "-run", "TestNone")
 	require.Equal(t, 1, code, out)
@@ -80,7 +80,7 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	require.NoError(t, os.RemoveAll(m.path("skills/release-notes/evals/.sdd-eval/cassettes/release-notes-triggers")))
 	out, code = m.goTest(nil, "./skills", "-run", "TestHelps", "-v")
 	require.Zero(t, code, out)
-	require.Contains(t, out, "4 triggers are not recorded, and not asked: sdd-eval skill --triggers release-notes")
+	require.Contains(t, out, "4 triggers are not recorded, and not asked: sdd-eval skill skills/release-notes --t")
 
 	judged := m.path("skills/release-notes/evals/.sdd-eval/cassettes/release-notes/eval-1/with.1.judges.jsonl")
 	saved, err := os.ReadFile(judged)
@@ -105,5 +105,5 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	require.NoError(t, os.RemoveAll(m.path("skills/release-notes/evals/.sdd-eval")))
 	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
 	require.Equal(t, 1, code, out)
-	require.Contains(t, out, "next: record them where an agent has a login: sdd-eval skill release-notes")
+	require.Contains(t, out, "next: record them where an agent has a login: sdd-eval skill skills/release-notes")
 }
