@@ -40,30 +40,75 @@ func agentvOf(file string) string {
 	return file
 }
 
-// The keys of a suite of AgentV. A reason says why one with a value cannot be honoured.
-var agentvKeys = map[string]string{
-	"$schema": "", "name": "", "description": "", "version": "", "author": "", "tags": "", "license": "", "note": "",
-	"metadata": "", "governance": "", "requires": "", "prompts": "", "providers": "", "provider": "", "target": "",
-	"tests": "", "evalcases": "", "assert": "", "assertions": "", "default_test": "", "defaultTest": "",
-	"environment": "", "workspace": "", "evaluate_options": "", "execution": "", "vars": "", "input": "",
-	"threshold":  "",
-	"extensions": "",
-	"scenarios":  "write the tests out: no case is made of a matrix",
-	"defaults":   "",
-	"imports":    "write the tests out",
+// agentvKeys are the keys of a suite of AgentV.
+var agentvKeys = []row{
+	{"$schema", nothing},
+	{"name", to("`name`")},
+	{"description", to("`description`")},
+	{"version", nothing},
+	{"author", nothing},
+	{"tags", nothing},
+	{"license", nothing},
+	{"note", nothing},
+	{"metadata", nothing},
+	{"governance", nothing},
+	{"requires", nothing},
+	{"prompts", to("a case for each prompt with its values filled in")},
+	{"providers", to("nothing, which is told: the agent is that of --agent")},
+	{"provider", to("the same")},
+	{"target", to("the same")},
+	{"tests", to("`evalcases`; also from other files")},
+	{"evalcases", to("`evalcases`, of the first versions")},
+	{"assert", to("evaluators of each case")},
+	{"assertions", to("the same")},
+	{"default_test", to("a part of each case")},
+	{"defaultTest", to("the same")},
+	{"environment", to("`workspace.from`: its `workdir`; `setup`, `image` and other types than `host` are errors")},
+	{"workspace", to("the same, with `template` or `path`")},
+	{"evaluate_options", to("`repeat`: `trials`; its other keys are told, or errors")},
+	{"execution", to("`trials`, and evaluators of each case; its other keys are told, or errors")},
+	{"vars", to("values of prompts and assertions")},
+	{"input", to("what prompts with `{{ input }}` ask")},
+	{"threshold", to("nothing, which is told: every evaluator has to reach its own")},
+	{"extensions", to("nothing if it is `agentv:agent-rules`; else an error")},
+	{"scenarios", no("write the tests out: no case is made of a matrix")},
+	{"defaults", to("`system_message`: a part of the question; else an error")},
+	{"imports", no("write the tests out")},
 }
 
-// The keys of a test.
-var agentvTestKeys = map[string]string{
-	"id": "", "name": "", "description": "", "note": "", "metadata": "", "tags": "", "conversation_id": "", "vars": "",
-	"criteria": "", "expected_outcome": "", "outcome": "", "input": "", "input_messages": "", "question": "",
-	"expected_output": "", "expected_messages": "", "reference_answer": "", "assert": "", "assertions": "",
-	"rubrics": "", "execution": "", "mode": "", "turns": "", "threshold": "", "options": "", "aggregation": "",
-	"on_turn_failure": "",
-	"environment":     "the cases of a file have one workspace: write it at the top",
-	"workspace":       "the cases of a file have one workspace: write it at the top",
-	"providers":       "variants are those of --agent",
-	"input_files":     "name the files in the content of `input`",
+// agentvTestKeys are the keys of a test.
+var agentvTestKeys = []row{
+	{"id", to("`id`")},
+	{"name", to("`id`, if there is none")},
+	{"description", nothing},
+	{"note", nothing},
+	{"metadata", nothing},
+	{"tags", nothing},
+	{"conversation_id", nothing},
+	{"vars", to("values of prompts and assertions")},
+	{"criteria", to("`expected_outcome`; without assertions a judge is asked whether it holds")},
+	{"expected_outcome", to("the same")},
+	{"outcome", to("the same")},
+	{"input", to("`question`: messages of the roles system and assistant are parts of it, as are files")},
+	{"input_messages", to("the same")},
+	{"question", to("the same")},
+	{"expected_output", to("`reference_answer` or `expected_messages`")},
+	{"expected_messages", to("the same")},
+	{"reference_answer", to("the same")},
+	{"assert", to("`execution.evaluators`; texts are rubrics of one `llm_judge`")},
+	{"assertions", to("the same")},
+	{"rubrics", to("an `llm_judge` with `rubrics`")},
+	{"execution", to("its `evaluators`; `skip_defaults`: none of the suite")},
+	{"mode", nothing},
+	{"turns", to("`input_messages`, one turn each")},
+	{"threshold", to("nothing, which is told: every evaluator has to reach its own")},
+	{"options", to("nothing if it is `rubric_prompt`, which is told; else an error")},
+	{"aggregation", to("nothing, which is told: what is expected of every turn has to hold")},
+	{"on_turn_failure", to("nothing, which is told: the agent is asked all turns")},
+	{"environment", no("the cases of a file have one workspace: write it at the top")},
+	{"workspace", no("the cases of a file have one workspace: write it at the top")},
+	{"providers", no("variants are those of --agent")},
+	{"input_files", no("name the files in the content of `input`")},
 }
 
 // agentv reads a suite of AgentV.
@@ -117,7 +162,7 @@ func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), ".eval")
 	r.Name = ident(cmp.Or(r.root.Get("name").Text(), base))
-	keys(r.root, agentvKeys, r.refuse)
+	r.fates(r.root, "", agentvKeys, r.refuse)
 	r.readSuite()
 	all, err := r.tests(tests, r.dir, 0)
 	if err != nil {

@@ -30,6 +30,26 @@ var agentvNames = map[string]string{
 	"llm-grader": "llm-rubric", "rubrics": "llm-rubric", "composite": "assert-set", "starts_with": "starts-with",
 }
 
+// agentvFates say what types become, one row for those that become the same.
+var agentvFates = []row{
+	{
+		"contains icontains contains-any icontains-any contains-all icontains-all starts-with ends-with equals regex",
+		to("[`text`](evaluators.md#text), and `not-` before it the opposite"),
+	},
+	{"is-json", to("a `code_judge` in Python")},
+	{"llm-rubric", to("`llm_judge` with `rubrics` or a `prompt`")},
+	{"script", to("a [`code_judge`](judges.md#judges-of-agentv) with `compat: agentv5`, or `agentv` with `evalcases`")},
+	{"assert-set", to("[`composite`](evaluators.md#composite)")},
+	{"execution-metrics latency cost token-usage", to("[`metrics`](evaluators.md#metrics); `max_llm_calls` and " +
+		"`target_exploration_ratio` a `code_judge`")},
+	{
+		"trajectory:tool-used trajectory:tool-sequence trajectory:tool-args-match tool-trajectory",
+		to("[`tool_trajectory`](trajectories.md#matchers)"),
+	},
+	{"skill-used", to("[`activation`](evaluators.md#activation)")},
+	{"field-accuracy", to("[`field_accuracy`](evaluators.md#field_accuracy)")},
+}
+
 // agentvTypes returns what writes assertions, by type without not-.
 func agentvTypes() map[string]func(c *agentvClaim) error {
 	return map[string]func(c *agentvClaim) error{

@@ -66,7 +66,7 @@ func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
 	if t.Kind() != doc.Map {
 		c.cannot(t.Position(), "tests", "must be a mapping")
 	}
-	keys(t.Node, agentvTestKeys, c.refuse)
+	r.fates(t.Node, "", agentvTestKeys, c.refuse)
 	for _, names := range [][]string{
 		{"turns", "input", "input_messages", "question"},
 		{"criteria", "expected_outcome", "outcome"},

@@ -55,14 +55,31 @@ type prompt struct {
 	bad   string // why it cannot be asked
 }
 
-// The keys of a configuration. A reason says why one with a value cannot be honoured.
-var promptfooKeys = map[string]string{
-	"$schema": "", "description": "", "tags": "", "prompts": "", "providers": "", "targets": "", "tests": "",
-	"scenarios": "", "defaultTest": "", "outputPath": "", "evaluateOptions": "", "sharing": "", "env": "",
-	"commandLineOptions": "", "writeLatestResults": "", "metadata": "", "derivedMetrics": "", "tracing": "",
-	"assertionTemplates": "", "nunjucksFilters": "", "version": "",
-	"extensions": "hooks of promptfoo are not called",
-	"redteam":    "the tests are not in the file: `promptfoo redteam generate` writes them out",
+// promptfooKeys are the keys of a configuration.
+var promptfooKeys = []row{
+	{"$schema", nothing},
+	{"description", to("`description`")},
+	{"tags", nothing},
+	{"prompts", to("`question`, with its values filled in: texts, files of text, messages of one user")},
+	{"providers", to("nothing, which is told: the agent is that of --agent")},
+	{"targets", to("the same")},
+	{"tests", to("cases: one for each prompt and each choice among values that are lists")},
+	{"scenarios", to("cases: one for each test and each of `config`")},
+	{"defaultTest", to("a part of each case")},
+	{"outputPath", nothing},
+	{"evaluateOptions", to("`repeat`: `trials.count`; `timeoutMs`: `limits.timeout`; the rest says nothing here")},
+	{"sharing", nothing},
+	{"env", to("nothing: agents get the environment of their preset")},
+	{"commandLineOptions", nothing},
+	{"writeLatestResults", nothing},
+	{"metadata", nothing},
+	{"derivedMetrics", to("nothing: they decide nothing")},
+	{"tracing", nothing},
+	{"assertionTemplates", to("the assertions that refer to them")},
+	{"nunjucksFilters", to("nothing: a value that needs one is an error")},
+	{"version", nothing},
+	{"extensions", no("hooks of promptfoo are not called")},
+	{"redteam", no("the tests are not in the file: `promptfoo redteam generate` writes them out")},
 }
 
 func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
@@ -95,7 +112,7 @@ func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
 	if own := strings.Trim(strings.TrimPrefix(base, "promptfooconfig"), ".-"); own != "" {
 		r.Name = ident(own)
 	}
-	keys(r.root, promptfooKeys, r.refuse)
+	r.fates(r.root, "", promptfooKeys, r.refuse)
 	r.readOptions()
 	r.templates = r.root.Get("assertionTemplates")
 	r.readPrompts(r.root.Get("prompts"))

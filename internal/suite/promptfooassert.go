@@ -35,6 +35,22 @@ var assertTypes = map[string]func(a *claim) error{
 	"trajectory:tool-used": toolAssert,
 }
 
+// assertFates say what types become, one row for those that become the same.
+var assertFates = []row{
+	{
+		"contains icontains contains-any icontains-any contains-all icontains-all starts-with ends-with regex",
+		to("[`text`](evaluators.md#text), and `not-` before it the opposite"),
+	},
+	{"equals", to("`text`; of JSON [`field_accuracy`](evaluators.md#field_accuracy)")},
+	{"latency cost", to("[`metrics`](evaluators.md#metrics), of the whole session")},
+	{"javascript python", to("a [`code_judge`](judges.md#code_judge), without network")},
+	{
+		"llm-rubric model-graded-closedqa model-graded-factuality factuality g-eval",
+		to("`llm_judge` with the model of --judge-model"),
+	},
+	{"trajectory:tool-used", to("[`tool_trajectory`](trajectories.md#matchers)")},
+}
+
 const (
 	noMeasure = "no evaluator measures it: write a code_judge"
 	noContext = "what a model was given to read is not known of an agent"

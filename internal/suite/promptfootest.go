@@ -93,23 +93,36 @@ func (t *testCase) cannot(at doc.Position, key, what string) {
 	t.bad = append(t.bad, Problem{At: at, Key: key, What: what})
 }
 
-var testKeys = map[string]string{
-	"description": "", "vars": "", "assert": "", "options": "", "threshold": "", "metadata": "", "provider": "",
-	"providers": "", "prompts": "", "config": "",
-	"providerOutput":        "the agent is asked: an answer that is given would judge nobody",
-	"assertScoringFunction": "a function that counts scores is not run",
+var testKeys = []row{
+	{"description", to("`id` and `note`")},
+	{"vars", to("values of prompts and assertions; a list is a case for each of its values")},
+	{"assert", to("`execution.evaluators`")},
+	{"options", to("see below")},
+	{"threshold", to("a `composite` with this threshold")},
+	{"metadata", nothing},
+	{"provider", to("nothing, which is told")},
+	{"providers", to("nothing, which is told")},
+	{"prompts", to("the prompts with these labels")},
+	{"config", nothing},
+	{"providerOutput", no("the agent is asked: an answer that is given would judge nobody")},
+	{"assertScoringFunction", no("a function that counts scores is not run")},
 }
 
-var testOptionKeys = map[string]string{
-	"prefix": "", "suffix": "", "disableVarExpansion": "", "disableDefaultAsserts": "", "provider": "",
-	"runSerially": "", "storeOutputAs": "answers of one test are not given to another",
-	"transform":       "what the agent answers is not changed before it is judged",
-	"postprocess":     "what the agent answers is not changed before it is judged",
-	"transformVars":   "a function that makes values is not run: write them out",
-	"rubricPrompt":    "the judge's own prompt is used: write the evaluator llm_judge with your prompt",
-	"conversationId":  "each case is a session of its own",
-	"repeat":          "how often is said for the whole file, in evaluateOptions",
-	"response_format": "agents answer in no format that the client sets",
+var testOptionKeys = []row{
+	{"prefix", to("the start of `question`")},
+	{"suffix", to("its end")},
+	{"disableVarExpansion", to("lists are values")},
+	{"disableDefaultAsserts", to("a case without those of `defaultTest`")},
+	{"provider", to("nothing: models that judge are that of --judge-model")},
+	{"runSerially", nothing},
+	{"storeOutputAs", no("answers of one test are not given to another")},
+	{"transform", no("what the agent answers is not changed before it is judged")},
+	{"postprocess", no("what the agent answers is not changed before it is judged")},
+	{"transformVars", no("a function that makes values is not run: write them out")},
+	{"rubricPrompt", no("the judge's own prompt is used: write the evaluator llm_judge with your prompt")},
+	{"conversationId", no("each case is a session of its own")},
+	{"repeat", no("how often is said for the whole file, in evaluateOptions")},
+	{"response_format", no("agents answer in no format that the client sets")},
 }
 
 // readTests reads the tests of a list, or of the files that a text names.
@@ -224,7 +237,7 @@ func (r *promptfoo) readTest(n *doc.Node, dir string) (t testCase) {
 		t.cannot(t.at, "tests", "must be a mapping")
 		return t
 	}
-	keys(n, testKeys, t.cannot)
+	r.fates(n, "", testKeys, t.cannot)
 	t.description = n.Get("description").Text()
 	for _, item := range list(n.Get("prompts"), "prompts", t.cannot) {
 		t.prompts = append(t.prompts, item.Text())
@@ -243,7 +256,7 @@ func (r *promptfoo) readTest(n *doc.Node, dir string) (t testCase) {
 	options := n.Get("options")
 	mapping(options, "options", t.cannot)
 	if options.Kind() == doc.Map {
-		keys(options, testOptionKeys, t.cannot)
+		r.fates(options, "", testOptionKeys, t.cannot)
 	}
 	t.prefix, t.suffix = options.Get("prefix").Text(), options.Get("suffix").Text()
 	t.fixed = !empty(options.Get("disableVarExpansion"))
@@ -302,13 +315,22 @@ func (r *promptfoo) value(v any, dir string) (any, error) {
 	return v, nil
 }
 
-var assertKeys = map[string]string{
-	"type": "", "value": "", "threshold": "", "weight": "", "metric": "", "provider": "", "config": "", "assert": "",
-	"$ref": "", "description": "", "id": "",
-	"transform":        "what the agent answers is not changed before it is judged",
-	"contextTransform": "what the agent answers is not changed before it is judged",
-	"rubricPrompt":     "the judge's own prompt is used: write the evaluator llm_judge with your prompt",
-	"normalizeUnicode": "texts are compared as they are",
+var assertKeys = []row{
+	{"type", to("`type`: see below")},
+	{"value", to("what is looked for, with its values filled in")},
+	{"threshold", to("`threshold`, or the bound")},
+	{"weight", to("`weight`; 0: `required: false`")},
+	{"metric", nothing},
+	{"provider", to("nothing, which is told: models that judge are that of --judge-model")},
+	{"config", to("`config` of a script; of others an error")},
+	{"assert", to("`members` or `all` of a `composite`")},
+	{"$ref", to("the template")},
+	{"description", nothing},
+	{"id", nothing},
+	{"transform", no("what the agent answers is not changed before it is judged")},
+	{"contextTransform", no("what the agent answers is not changed before it is judged")},
+	{"rubricPrompt", no("the judge's own prompt is used: write the evaluator llm_judge with your prompt")},
+	{"normalizeUnicode", no("texts are compared as they are")},
 }
 
 // readAssert reads an assertion.
@@ -328,7 +350,7 @@ func (r *promptfoo) readAssert(n *doc.Node, dir string, depth int) (a assertion)
 			return a
 		}
 	}
-	keys(n, assertKeys, cannot)
+	r.fates(n, "", assertKeys, cannot)
 	a.kind, a.metric = n.Get("type").Text(), n.Get("metric").Text()
 	for key, to := range map[string]**float64{"weight": &a.weight, "threshold": &a.threshold} {
 		if at := n.Get(key); !empty(at) || at.Kind() == doc.Number {

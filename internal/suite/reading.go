@@ -359,9 +359,9 @@ func to(what string) fate  { return fate{becomes: what} }
 func left(why string) fate { return fate{left: why} }
 func no(why string) fate   { return fate{refused: why} }
 
-// table calls cannot for the keys of a mapping that the rows do not have, or that cannot be honoured, and notes what is
+// fates calls cannot for the keys of a mapping that the rows do not have, or that cannot be honoured, and notes what is
 // left out. Within names the mapping.
-func (r *reader) table(n *doc.Node, within string, rows []row, cannot func(at doc.Position, key, what string)) {
+func (r *reader) fates(n *doc.Node, within string, rows []row, cannot func(at doc.Position, key, what string)) {
 	known := make(map[string]string)
 	for _, row := range rows {
 		known[row.key] = row.refused

@@ -59,8 +59,8 @@ func wazaOf(file string) string {
 	return ""
 }
 
-// nothing is the fate of what people and files call a thing.
-var nothing = to("nothing: it is for people")
+// nothing is the fate of what says how a suite is called, shown or stored.
+var nothing = to("nothing: no verdict depends on it")
 
 var (
 	wazaKeys = []row{
@@ -172,7 +172,7 @@ func readWaza(_ context.Context, file string, o Options) (*Suite, error) {
 	if r.root.Get("name").Text() == "" {
 		r.Name = ident(filepath.Base(r.dir))
 	}
-	r.table(r.root, "", wazaKeys, r.refuse)
+	r.fates(r.root, "", wazaKeys, r.refuse)
 	r.readConfig(r.root.Get("config"))
 	r.findSkills()
 	suite := &wazaCase{waza: r, refuse: r.refuse, count: r.graders}
@@ -241,7 +241,7 @@ func (r *waza) playbook(name, from string, cases []doc.Pairs, evaluators []evalu
 func (r *waza) refuse(at doc.Position, key, what string) { r.cannot(at, "", key, "%s", what) }
 
 func (r *waza) readConfig(n *doc.Node) {
-	r.table(n, "config", wazaConfigKeys, r.refuse)
+	r.fates(n, "config", wazaConfigKeys, r.refuse)
 	number(n.Get("trials_per_task"), "config.trials_per_task", 1, r.refuse)
 	r.timeout = number(n.Get("timeout_seconds"), "config.timeout_seconds", 1, r.refuse)
 	if a := n.Get("max_attempts"); number(a, "config.max_attempts", 1, r.refuse) > 1 {
@@ -399,7 +399,7 @@ func (r *waza) addTask(n *doc.Node) {
 		return
 	}
 	t, c := r.newCase(n.Position(), id, id)
-	r.table(n, "", wazaTaskKeys, t.refuse)
+	r.fates(n, "", wazaTaskKeys, t.refuse)
 	if s := n.Get("timeout_seconds"); s != nil && number(s, "timeout_seconds", 1, t.refuse) != r.timeout {
 		t.refuse(s.Position(), "timeout_seconds", "the cases of a file have one limit: write it into config")
 	}
@@ -430,7 +430,7 @@ func (r *waza) addTask(n *doc.Node) {
 // asked returns the keys that say what the agent is asked, and the files that it finds.
 func (t *wazaCase) asked(n *doc.Node) doc.Pairs {
 	in := n.Get("inputs")
-	t.table(in, "inputs", wazaInputKeys, t.refuse)
+	t.fates(in, "inputs", wazaInputKeys, t.refuse)
 	either(in, "inputs", t.refuse, "prompt", "prompt_file")
 	question := in.Get("prompt").Text()
 	if file := in.Get("prompt_file"); file != nil && in.Get("prompt") == nil {

@@ -132,7 +132,7 @@ func (t *wazaCase) grader(n *doc.Node) []evaluation {
 		return nil
 	}
 	t.count[g.from]++
-	t.table(n, g.from, wazaGraderKeys, t.refuse)
+	t.fates(n, g.from, wazaGraderKeys, t.refuse)
 	only(g.config, g.from, t.refuse, kind.keys...)
 	if kind.refused != "" {
 		t.refuse(n.Position(), g.from, kind.refused)
@@ -589,7 +589,7 @@ func (t *wazaCase) expected(n *doc.Node) (all []evaluation) {
 		t.refuse(n.Position(), "expected", "must be a mapping: what it says in words is judged by nobody")
 		return nil
 	}
-	t.table(n, "expected", wazaExpectedKeys, t.refuse)
+	t.fates(n, "expected", wazaExpectedKeys, t.refuse)
 	for _, o := range list(n.Get("outcomes"), "expected.outcomes", t.refuse) {
 		if kind := o.Get("type").Text(); kind != "task_completed" || len(o.Entries()) > 1 {
 			t.refuse(o.Position(), "expected.outcomes", "only task_completed is known")
