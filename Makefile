@@ -42,6 +42,17 @@ eval: ## Replay the committed cassettes and check them: no network, no agent, no
 	  PATH="$(RUNTIMES):$$PATH" $(GO) test ./evals/... -skip '^TestGemini$$/^gemini-cli$$' -vet=off -count=1 -v | \
 	  { grep -vE '^=== |\[no test files\]$$' || true; }
 
+# Judges in runtimes that are not there cannot be asked; in CI all are there.
+UNASKED  := $(if $(CI),,$(foreach r,bun deno tsx,$(if $(wildcard $(RUNTIMES)/$(r)),,evals/judges/$(r).yaml)))
+.PHONY: mutate
+mutate: ## Show which share of bad agents ./evals would notice, 95 % or more: no network, no agent, no key.
+	@$(GO) build -o .evaltest/sdd-eval ./cmd/sdd-eval
+	@$(if $(UNASKED),echo 'left out as their runtimes are not installed (make runtimes): $(UNASKED)')
+	@$(if $(EVALTEST_SANDBOX)$(filter Linux,$(SYSTEM)),,$(UNCONFINED)) \
+	  PATH="$(RUNTIMES):$$PATH" .evaltest/sdd-eval mutate --min-killed 0.95 --strict \
+	  $(filter-out $(UNASKED),$(wildcard evals/*/*.yaml)) > .evaltest/mutate.txt || { cat .evaltest/mutate.txt; exit 1; }
+	@grep ' noticed: ' .evaltest/mutate.txt
+
 # The race detector would let each process wait a second at its end, for races of what still runs then.
 test test-live: export GORACE := atexit_sleep_ms=0
 
