@@ -7,6 +7,7 @@ package script
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -129,6 +130,10 @@ func (e *Error) Brief() string {
 	}
 	if all := exception.FindAllString(wrote, -1); len(all) > 0 {
 		first = all[len(all)-1]
+	}
+	var verdict struct{ Reason string }
+	if json.Unmarshal([]byte(wrote), &verdict) == nil && verdict.Reason != "" { // as an SDK of judges tells why it failed
+		first = verdict.Reason
 	}
 	return "script " + e.Script + ": " + e.Err.Error() + ": " + excerpt.Line(first, maxShown)
 }
