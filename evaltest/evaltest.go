@@ -46,6 +46,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/shard"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -188,6 +189,10 @@ type harness struct {
 	root   string // of the project that is run: the module's, or that of a skill's repository
 	// environment is what the EVALTEST_ variables say of a run.
 	environment engine.Config
+	// shard is which of several shards of each playbook and suite is run, if there are several; divided is what a
+	// person should know about that.
+	shard   shard.Shard
+	divided string
 	// runDir is the project below which runs are kept, absolute; empty: they are not.
 	runDir string
 	// suite is the evals of a skill that are run; nil: others are.
@@ -229,6 +234,11 @@ func newHarness(opts ...Option) (*harness, error) {
 	if h.environment, err = engine.FromEnvironment(mode, os.Getenv, os.Environ()); err != nil {
 		return nil, err
 	}
+	sharded := h.environment
+	if h.divided, err = sharded.FindShard("", true); err != nil {
+		return nil, err
+	}
+	h.shard = sharded.Shard
 	if h.dir, err = os.Getwd(); err != nil {
 		return nil, err
 	}
@@ -332,6 +342,12 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 	selected, name := newSelection(), t.Name()
 	cfg.Selected = func(u plan.Unit) bool { return selected.has(name + "/" + u.Case.ID + "/" + u.Variant.ID) }
 	cfg.SelectedJob = func(j plan.Job) bool { return selected.has(name + "/jobs/" + j.ID) }
+	if h.held == nil { // a baseline is of all cases
+		cfg.Shard = h.shard
+	}
+	if h.divided != "" {
+		door.Of(t).Log(h.divided)
+	}
 	run, err := h.start(t, ctx, planned, cfg)
 	if err != nil {
 		door.Of(t).Fatal(err)
@@ -339,8 +355,8 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 	defer run.close(t)
 	run.logNotes(t)
 	var ended skips
-	reported := h.jobs(t, run, planned.Before(), &ended)
-	for _, job := range planned.Before() { // what -run leaves out is still what the units build on
+	reported := h.jobs(t, run, run.runner.Before(), &ended)
+	for _, job := range run.runner.Before() { // what -run leaves out is still what the units build on
 		if reported[job.ID] {
 			continue
 		}
@@ -349,6 +365,9 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 		}
 	}
 	for _, c := range planned.Cases() {
+		if v := planned.Variants(c); len(v) > 0 && !run.runner.InShard(planned.Trials(c.ID, v[0].ID)[0]) {
+			continue
+		}
 		ended.run(t, c.ID, func(t *testing.T) {
 			t.Helper()
 			var ended skips
@@ -365,7 +384,7 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 			ended.judge(t)
 		})
 	}
-	h.jobs(t, run, planned.After(), &ended)
+	h.jobs(t, run, run.runner.After(), &ended)
 	if h.held != nil {
 		h.held.judge(t)
 	}

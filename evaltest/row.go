@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/shard"
 )
 
 // suiteRun is one run of a [Suite], whatever its types.
@@ -35,7 +36,7 @@ func (s *suiteRun) run(t *testing.T) {
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
 	var ended skips
-	for _, r := range s.rows {
+	for _, r := range s.ownRows(t) {
 		ended.run(t, r.id, func(t *testing.T) {
 			t.Helper()
 			row := &rowRun{suiteRun: s, id: r.id, t: t, secrets: new(secret.Set), patience: s.patience(grace)}
@@ -43,6 +44,28 @@ func (s *suiteRun) run(t *testing.T) {
 		})
 	}
 	ended.judge(t)
+}
+
+// ownRows returns the rows that are run here: those of one shard, if there are several.
+func (s *suiteRun) ownRows(t *testing.T) []suiteRow {
+	t.Helper()
+	if s.divided != "" {
+		door.Of(t).Log(s.divided)
+	}
+	if s.shard.Of == 0 {
+		return s.rows
+	}
+	tasks := make([]shard.Task, len(s.rows))
+	for i, r := range s.rows {
+		tasks[i] = shard.Task{ID: s.stem(s.id) + "/" + r.id, Units: 1}
+	}
+	d := shard.Divide(tasks, s.shard.Of)
+	own := d.Tasks(s.shard.Index)
+	rows := slices.DeleteFunc(slices.Clone(s.rows), func(r suiteRow) bool {
+		return !slices.Contains(own, s.stem(s.id)+"/"+r.id)
+	})
+	door.Of(t).Logf("%s (%s): %d of %d rows, divided %s", s.shard, s.shard.From, len(rows), len(s.rows), d.By())
+	return rows
 }
 
 // patience is how long a task that is cancelled may take to end what it started.

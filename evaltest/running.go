@@ -27,6 +27,7 @@ const lookahead = 32
 // running is a run of a plan, which the engine carries out while the test reports it: the engine goes ahead with
 // several units, and the test takes their results in listed order. It implements [engine.Sink].
 type running struct {
+	runner *engine.Runner
 	ctx    context.Context
 	cancel context.CancelFunc
 	begun  chan struct{} // closed when nothing keeps the run from beginning
@@ -67,19 +68,20 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *plan.Plan, cfg 
 		return nil, withAdvice(err)
 	}
 	r := &running{
-		begun: make(chan struct{}), ended: make(chan struct{}), index: make(map[string]int, len(plan.Units)),
+		runner: runner,
+		begun:  make(chan struct{}), ended: make(chan struct{}), index: make(map[string]int, len(plan.Units)),
 		units: make(map[string]*pendingUnit), jobs: make(map[string]result.Job),
 	}
 	r.need = plan.Playbook.Trials.Need()
 	r.moved = sync.NewCond(&r.mu)
 	for i, u := range plan.Units {
 		r.index[u.ID()] = i
-		if cfg.Selected == nil || cfg.Selected(u) {
+		if runner.InShard(u) && (cfg.Selected == nil || cfg.Selected(u)) {
 			r.last = i + 1
 		}
 	}
-	r.left = len(plan.Before())
-	for _, j := range plan.After() {
+	r.left = len(runner.Before())
+	for _, j := range runner.After() {
 		if cfg.SelectedJob == nil || cfg.SelectedJob(j) {
 			r.left++
 		}

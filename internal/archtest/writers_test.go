@@ -29,6 +29,7 @@ var writers = []writer{
 	{"internal/judgment", []string{"(*Agreements).Write"}, "it masks"},
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and empty files"},
+	{"internal/shard", []string{"acknowledge"}, "our own text, for Bazel"},
 	{"internal/session", []string{"(*Log).open", "(*Log).write"}, "each line is masked"},
 	{"internal/engine", []string{"(*tape).checkWritable", "(*Runner).build"}, "an empty file"},
 	{"internal/engine", []string{"(*Runner).playServer"}, "it masks"},

@@ -95,7 +95,7 @@ func OfRun(run *rundir.Run) (*Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := Of(run.Manifest(), units)
+	b := Of(run.Manifest().Shown(), units)
 	b.run = run
 	return b, nil
 }

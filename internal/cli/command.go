@@ -52,8 +52,8 @@ func commands() []command {
 	return []command{
 		initCommand(), validateCommand(), lintCommand(), mutateCommand(),
 		skillCommand(), convertCommand(), planCommand(), runCommand(),
-		rejudgeCommand(), reportCommand(), importHumanCommand(), listCommand(), showCommand(), compareCommand(),
-		agreementCommand(), blessCommand(),
+		rejudgeCommand(), mergeCommand(), reportCommand(), importHumanCommand(), listCommand(), showCommand(),
+		compareCommand(), agreementCommand(), blessCommand(),
 		cleanCommand(), doctorCommand(), cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(),
 		cassettePruneCommand(), cassetteMigrateCommand(), cassetteImportCommand(), cassetteExportCommand(),
 		hookInstallCommand(), hookUninstallCommand(), hookPreCommand(), hookPostCommand(), hookFailureCommand(),

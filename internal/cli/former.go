@@ -43,7 +43,7 @@ func (a *App) former(root string, o runOptions, id string) (former, error) {
 	}
 	defer run.Close()
 	m := run.Manifest()
-	if m.Tool == engine.TestTool {
+	if m.Tool == engine.TestTool && !o.merging {
 		return former{}, usageError("run: %s was made by go test, and this command does not have the test's "+
 			"checks in Go: run the test again", id)
 	}

@@ -163,7 +163,7 @@ type reporting struct {
 // writeReports writes the reports of a run, and what people need to score it. It returns the report and its file names.
 func writeReports(ctx context.Context, r *rundir.Run, o reporting) (*report.Report, []string, error) {
 	judged := error(nil)
-	if judge := r.Manifest().AIJudge; judge.Enabled && o.ask && o.keep == nil {
+	if judge := r.Manifest().AIJudge; judge.Enabled && o.ask && o.keep == nil && r.Manifest().Part == nil {
 		client, err := judgeOf(o.models)
 		if err != nil {
 			return nil, nil, &engine.InputError{Err: err}
@@ -175,7 +175,7 @@ func writeReports(ctx context.Context, r *rundir.Run, o reporting) (*report.Repo
 	formats := o.formats
 	if len(formats) == 0 {
 		formats = report.Usual()
-		if r.Manifest().Human && o.keep == nil {
+		if r.Manifest().Human && o.keep == nil && r.Manifest().Part == nil {
 			formats = append(formats, humanFormat)
 		}
 	}

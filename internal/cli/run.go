@@ -46,6 +46,11 @@ type runOptions struct {
 	// separated by commas; empty: any.
 	selection   selection
 	again, only string
+	// shard is which of several shards is run, i/n or auto, and weights the file that says how long units take; empty:
+	// not given.
+	shard, weights string
+	// merging says that the run is one that was merged, of which only jobs are left.
+	merging bool
 	// ablate is what arms leave out, or all; empty: what the playbook says.
 	ablate string
 	// rejudge is the run that is judged anew.
@@ -130,6 +135,8 @@ sdd-eval run --resume latest`,
 					return usageError("run: --dry-run is for new runs: `sdd-eval show` tells what is left of one")
 				case o.resume != "" && o.selection != (selection{}):
 					return usageError("run: --resume continues a run as it began: remove %s", o.selection)
+				case o.resume != "" && o.shard+o.weights != "":
+					return usageError("run: --resume continues a run as it began: remove --shard and --weights")
 				case o.resume != "" && (f.Changed("mode") || f.Changed("cassettes")):
 					return usageError("run: --resume continues a run as it began: remove --mode and --cassettes")
 				}
@@ -157,6 +164,10 @@ func (o *runOptions) definePlaybook(f *flags) {
 		"Run control arms, too, that leave one thing out of the variants: the `NAME` of a thing, such as "+
 			"skills/pdf or mcp.search, or all for each in turn.")
 	o.selection.define(f)
+	f.text(&o.shard, "shard", kindText, "Only the units of one shard, `I/N`, such as 1/3 for the first of three, or "+
+		"auto, as the CI system or the scheduler says; default: EVALTEST_SHARD. sdd-eval merge puts shards together.")
+	f.text(&o.weights, "weights", kindFile, "The `FILE` that says how long units take, weights.json of a former run; "+
+		"default: NAME.weights.json beside the playbook NAME.yaml.")
 	f.text(&o.again, "again", kindRun,
 		"The `RUN_ID` of the run whose units are run again, the beginning of one, or latest.")
 	f.list(&o.only, "only", "Only what ended so in the run that --again names: a `LIST` of "+
@@ -179,6 +190,8 @@ func (o *runOptions) complete(name string, f *flags, args []string) error {
 	switch {
 	case len(args) > 0:
 		err = usageError("%s: give one playbook, FILE or --playbook FILE", name)
+	case o.again != "" && o.shard != "":
+		return usageError("%s: --again runs on one machine: remove --shard", name)
 	case o.only != "" && o.again == "":
 		err = usageError("%s: --only is for --again", name)
 	case o.resume+o.again != "" && o.ablate != "":
@@ -239,6 +252,9 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		return usageError("run: %w", err)
 	}
 	cfg.Command = func(m engine.Mode, _ plan.Unit) string { return o.command(m) }
+	if err := o.divide(&cfg, a); err != nil {
+		return err
+	}
 	if o.dryRun {
 		return a.paged(ctx, func(out io.Writer, columns int) error {
 			return a.dryRun(ctx, out, columns, o, before, cfg)
@@ -256,6 +272,23 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	defer runtime.KeepAlive(&ballast)
 	_, err = a.runOnce(ctx, o, before, cfg)
 	return err
+}
+
+// divide has a run carry out one shard of the plan, if that is wanted.
+func (o runOptions) divide(cfg *engine.Config, a *App) error {
+	if o.merging {
+		return nil
+	}
+	if _, err := cfg.FindShard(o.shard, false); err != nil {
+		return usageError("run: %w", err)
+	}
+	if cfg.Shard.Of == 0 && o.weights != "" {
+		return usageError("run: --weights is for --shard")
+	}
+	if o.weights != "" {
+		cfg.Weights = a.path(o.weights)
+	}
+	return nil
 }
 
 // runOnce carries a run out, tells what it came to, and returns the error by which the command ends.
@@ -477,6 +510,7 @@ func (o runOptions) command(mode engine.Mode) string {
 		return o.resumption(o.rejudge)
 	}
 	line := []string{"--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes, "--ablate", o.ablate}
+	line = append(line, "--shard", o.shard, "--weights", o.weights)
 	if o.again != "" {
 		line = []string{"--again", o.again, "--only", o.only, "--mode", string(mode)}
 	}

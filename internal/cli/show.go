@@ -92,7 +92,7 @@ func (a *App) show(w io.Writer, columns int, rootFlag, id string, selected selec
 	}
 	s := runPage{
 		app: a, w: w, columns: columns, root: rootFlag, run: r,
-		manifest: r.Manifest(),
+		manifest: r.Manifest().Shown(),
 	}
 	ids, err := selected.choose(s.manifest.Units)
 	if err != nil {

@@ -143,6 +143,13 @@ func (a *App) runSuite(ctx context.Context, o runOptions) error {
 			return usageError("run: %w", err)
 		}
 		cfg.Command = func(m engine.Mode, _ plan.Unit) string { return o.fromLine(string(m)) }
+		if err := one.divide(&cfg, a); err != nil {
+			return err
+		}
+		if cfg.Shard.Of > 0 {
+			return usageError("run: %s: --from runs on one machine: convert the evals to divide them", cfg.Shard.From).
+				hint("sdd-eval convert --help")
+		}
 		done, err := a.runOnce(ctx, one, former{}, cfg)
 		if worst = worse(worst, err); ctx.Err() != nil {
 			break

@@ -20,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/shard"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -29,7 +30,7 @@ import (
 func Agents(c Config, file string, sandbox playbook.Sandbox, log io.Writer) llm.Asker {
 	// It judges, and is judged by nobody: nothing of it is recorded, kept or bounded in cost.
 	c.Mode, c.Keep, c.Budget, c.LLMJudge, c.RecordJudges = Live, nil, Budget{}, false, false
-	c.Selected, c.SelectedJob = nil, nil
+	c.Selected, c.SelectedJob, c.Shard = nil, nil, shard.Shard{}
 	return agents{c, file, sandbox, log}
 }
 

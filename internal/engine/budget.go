@@ -268,8 +268,17 @@ func (b *budget) state() *rundir.Budget {
 }
 
 // Budget returns what the run may cost: the lower of the user's word and the playbook's, or, of a run that is resumed,
-// the user's word, else what it was. A run that starts no agent has none.
+// the user's word, else what it was. One of several shards has its share of that. A run that starts no agent has none.
 func (r *Runner) Budget() Budget {
+	of := r.wholeBudget()
+	if r.part != nil {
+		of.MaxUSD *= r.part.share
+	}
+	return of
+}
+
+// wholeBudget returns what the run may cost with all its shards.
+func (r *Runner) wholeBudget() Budget {
 	of, most := r.cfg.Budget, r.pb.Limits.Run.MaxCostUSD
 	if k := r.cfg.Keep; k != nil && k.Resumed != nil && k.Resumed.Manifest().Budget != nil {
 		was := k.Resumed.Manifest().Budget
@@ -278,7 +287,8 @@ func (r *Runner) Budget() Budget {
 	} else if most > 0 && (of.MaxUSD == 0 || most < of.MaxUSD) {
 		of.MaxUSD = most
 	}
-	if (of.MaxUSD > 0 || of.AssumedUSD != nil) && !slices.ContainsFunc(r.plan.Units, r.costs) {
+	costs := func(u plan.Unit) bool { return r.InShard(u) && r.costs(u) }
+	if (of.MaxUSD > 0 || of.AssumedUSD != nil) && !slices.ContainsFunc(r.plan.Units, costs) {
 		return Budget{}
 	}
 	return of
@@ -297,8 +307,12 @@ func (r *run) overBudget(notRun []plan.Unit) error {
 	err := r.budget.end(len(notRun))
 	next := "let the agent say what it costs, or take limits.run.max_cost_usd out of " + r.pb.File
 	if !err.Unknown {
+		enough := err.Enough()
+		if r.part != nil && r.part.share > 0 {
+			enough /= r.part.share
+		}
 		next = fmt.Sprintf("raise limits.run.max_cost_usd in %s, to %.2f for example, then: %s", r.pb.File,
-			err.Enough(), r.cfg.Command(r.cfg.Mode, notRun[0]))
+			enough, r.cfg.Command(r.cfg.Mode, notRun[0]))
 	}
 	return fault.Advise(err, next)
 }

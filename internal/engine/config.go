@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/shard"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
@@ -73,6 +74,10 @@ type Config struct {
 	// Doubt ends a run with a [*SuspectError], before another agent is started, once so many cases in which something
 	// should be used have ended, and it was used in none of their trials; 0: a run goes on. A resumed run goes on.
 	Doubt int
+	// Shard is which of several shards of the plan is run, see [Config.FindShard]; the zero value: all. Weights is the
+	// file that says how long units take; empty: the one beside the playbook, if there is one.
+	Shard   shard.Shard
+	Weights string
 	// Command returns the command that runs a unit in a mode. Errors about cassettes name it. It is required.
 	Command func(Mode, plan.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.
@@ -107,6 +112,9 @@ type Keep struct {
 	// SelectedBy is what chose the units that [Config.Selected] selects, as flags of the command: all trials of a case
 	// under a variant or none. The run's directory lists no others then. Empty: it lists all of the plan.
 	SelectedBy string
+	// Part says that the run's directory lists no others than [Config.Selected] selects, as a part of the plan that
+	// [rundir.Merge] completes: units by their ids, whatever they are. A [Config.Shard] is such a part, too.
+	Part bool
 	// Again is the id of the run whose units are run again; empty: there is none.
 	Again string
 	// Rejudged is the run whose units are judged anew, in place of agents or cassettes, in mode [Replay]; nil: there is

@@ -46,8 +46,8 @@ func (r *Runner) Preview(ctx context.Context) (Preview, error) {
 		return Preview{}, &InputError{err}
 	}
 	p := Preview{
-		Sandbox: checked.properties.String(), Parallel: r.parallel(), Missing: missing, Before: r.plan.Before(),
-		After: r.plan.After(),
+		Sandbox: checked.properties.String(), Parallel: r.parallel(), Missing: missing, Before: r.Before(),
+		After: r.After(),
 	}
 	for _, u := range r.plan.Units {
 		if r.cfg.Selected == nil || r.cfg.Selected(u) {

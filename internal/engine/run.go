@@ -191,7 +191,7 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	}
 	if m.Again = r.cfg.Keep.Again; r.cfg.Keep.SelectedBy != "" {
 		m.Select(r.cfg.Keep.SelectedBy, func(caseID, variant string) bool {
-			return r.cfg.Selected == nil || r.cfg.Selected(r.plan.Trials(caseID, variant)[0])
+			return r.chosen(r.plan.Trials(caseID, variant)[0])
 		})
 	}
 	m.CreatedAt = time.Now().UTC()
@@ -214,6 +214,7 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	if text == nil {
 		text = []byte("# There is no playbook: a test in Go asked for this.\n")
 	}
+	r.takePart(&m, text)
 	r.kept, err = rundir.Create(r.cfg.Keep.Below, m, text, r.Runner.secrets)
 	return err
 }
@@ -248,19 +249,22 @@ func (r *Runner) describe(ctx context.Context) (m rundir.Manifest, err error) {
 // carryOut runs what has not run yet. It returns an error if a result could not be kept.
 func (r *run) carryOut(ctx context.Context) error {
 	r.sink.Begin(r.listed(), r.units, r.notes(ctx))
-	if err := r.runJobs(ctx, r.plan.Before(), nil); err != nil {
+	if err := r.runJobs(ctx, r.Before(), nil); err != nil {
 		return err
 	}
 	if err := r.runUnits(ctx); err != nil {
 		return err
 	}
-	return r.runJobs(ctx, r.plan.After(), r.cfg.SelectedJob)
+	return r.runJobs(ctx, r.After(), r.cfg.SelectedJob)
 }
 
 // listed returns how many units the run has in all.
 func (r *run) listed() int {
 	if r.kept != nil {
 		return len(r.kept.Manifest().Units)
+	}
+	if r.part != nil {
+		return r.part.units
 	}
 	return len(r.plan.Units)
 }
@@ -279,13 +283,16 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 		if m.Rejudged != "" {
 			note("judging anew what agents did in the run " + m.Rejudged)
 		}
-		if selected := m.Selected(); selected != "" {
+		if selected := m.Selected(); selected != "" && r.part == nil {
 			note(selected)
 		}
 		notes = append(notes, r.kept.Notes()...)
 		for _, change := range m.Accepted {
 			note("accepted: " + change + " since the run began")
 		}
+	}
+	if r.part != nil {
+		note(r.part.note)
 	}
 	if b := r.budget.state(); b != nil {
 		note(fmt.Sprintf("budget: $%.2f for the run, $%.2f are spent", b.MaxUSD, b.SpentUSD))
@@ -356,7 +363,7 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 
 // Reports reports whether a job of the plan makes reports.
 func (r *Runner) Reports() bool {
-	return slices.ContainsFunc(r.plan.Jobs, reports)
+	return slices.ContainsFunc(slices.Concat(r.Before(), r.After()), reports)
 }
 
 // scrub masks the secrets that are in the run's directory although sdd-eval writes none: an agent that is not

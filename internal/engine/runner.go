@@ -71,6 +71,7 @@ type Runner struct {
 	starters  starters
 	budget    *budget   // nil: there is none
 	patience  *patience // nil: no rate limit is waited for
+	part      *part     // of the plan's units that is run; nil: all are
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.
@@ -82,6 +83,9 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 	cfg.GoVersion = cmp.Or(cfg.GoVersion, runtime.Version())
 	r := &Runner{plan: plan, pb: pb, cfg: cfg, source: cfg.Source, secrets: cfg.Secrets, now: time.Now}
 	r.builds.made = make(map[string]bool)
+	if err := r.divide(); err != nil {
+		return nil, err
+	}
 	r.patience = newPatience(cfg.Wait)
 	if r.secrets == nil {
 		r.secrets = new(secret.Set)

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/shard"
 	"github.com/sdd-eval/sdd-eval/internal/toolname"
 )
 
 // variables are the environment variables that this package reads, and those that only tests or hooks do.
 var variables = []string{
-	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR",
+	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", shard.Variable,
 	"EVALTEST_SANDBOX", requireVariable, untrustedVariable,
 	"EVALTEST_HELPER", "EVALTEST_JUDGES", "EVALTEST_CAPTURE",
 }

@@ -57,7 +57,7 @@ func load(run *rundir.Run, by string, keep func(caseID, variant string) bool) (*
 		return nil, err
 	}
 	src := source{
-		manifest: run.Manifest(), units: units, jobs: jobs, notes: run.Notes(), ai: make(map[string][]AIScore),
+		manifest: run.Manifest().Shown(), units: units, jobs: jobs, notes: run.Notes(), ai: make(map[string][]AIScore),
 		paths:     func(u *Unit) Paths { return unitPaths(run, u) },
 		look:      func(u *Unit) error { return look(run, u) },
 		artifacts: func(u *Unit) (artifacts, error) { return readArtifacts(run, u) },

@@ -282,7 +282,9 @@ const (
 )
 
 // TemplateList is the file of the run that lists the template of workspaces with this digest.
-func TemplateList(digest string) string { return "templates/" + digest + ".jsonl" }
+func TemplateList(digest string) string { return templatesDir + "/" + digest + ".jsonl" }
+
+const templatesDir = "templates"
 
 // unitDirsIn returns the directories in one that is below the run's.
 func unitDirsIn(run, below string) UnitDirs {

@@ -63,6 +63,9 @@ type Manifest struct {
 	Need   int `json:"need"`
 	// Selection says which of the playbook's units, cases and variants the run has; nil: all.
 	Selection *Selection `json:"selection,omitempty"`
+	// Part says that the run has only some of the units that are listed so far, which other runs complete; nil: it has
+	// all.
+	Part *Part `json:"part,omitempty"`
 	// Again is the id of the run whose units this one runs again, and whose results stay; empty: there is none.
 	Again string `json:"again,omitempty"`
 	// Rejudged is the id of the run that this one judges anew: what the agents did is that run's; empty: there is none.
@@ -223,7 +226,7 @@ func (m *Manifest) check() error {
 		return err
 	}
 	return cmp.Or(m.checkState(), m.checkRange(), m.checkBudget(), m.checkUnits(), m.checkJudges(), m.checkAxes(),
-		m.checkSelection(), m.checkTotals())
+		m.checkSelection(), m.checkPart(), m.checkTotals())
 }
 
 func (m *Manifest) checkState() error {
@@ -260,7 +263,9 @@ var sha256Digest = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 // checkUnits returns an error unless the units are cases × variants × trials.
 func (m *Manifest) checkUnits() error {
 	variants, name := setOf(m.variantIDs()), ""
-	if len(m.Units) > 0 {
+	if m.Part != nil {
+		name = m.Name
+	} else if len(m.Units) > 0 {
 		parts := strings.Split(m.Units[0], "/")
 		name = strings.Join(parts[:max(0, len(parts)-3)], "/")
 	}
@@ -275,6 +280,9 @@ func (m *Manifest) checkUnits() error {
 			}
 			for trial := range m.Trials {
 				want := fmt.Sprintf("%s/%s/%s/%d", name, c.ID, v, trial+1)
+				if m.Part != nil && (len(left) == 0 || left[0] != want) {
+					continue // another run has it
+				}
 				if len(left) == 0 {
 					return fmt.Errorf("the unit %q is missing: the units are cases × variants × trials", want)
 				}
@@ -391,7 +399,10 @@ func (m *Manifest) encode(mask *secret.Set) ([]byte, error) {
 }
 
 // readManifest reads and checks the manifest of the run in dir.
-func readManifest(dir string) (Manifest, error) {
+func readManifest(dir string) (Manifest, error) { return readManifestOf(dir, filepath.Base(dir)) }
+
+// readManifestOf reads and checks the manifest of the run with the id in dir; an empty one stands for any.
+func readManifestOf(dir, id string) (Manifest, error) {
 	data, err := readFile(dir, manifestFile, maxFile)
 	if err != nil {
 		return Manifest{}, err
@@ -402,7 +413,7 @@ func readManifest(dir string) (Manifest, error) {
 	if err != nil || m.Version != version {
 		return Manifest{}, notThisVersion(path, data, err)
 	}
-	if m.RunID != filepath.Base(dir) {
+	if id != "" && m.RunID != id {
 		return Manifest{}, fmt.Errorf("%s: belongs to the run %q", path, m.RunID)
 	}
 	if err := m.check(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -360,7 +361,12 @@ func readLines(r io.Reader, each func(number int, line []byte) error) (size int6
 // Judge returns the verdict on a run with these units and jobs, by the rules of package result, for everything that the
 // manifest lists.
 func (m Manifest) Judge(units []result.Unit, jobs []result.Job) result.Run {
-	return result.JudgeRun(m.cells(units), m.listedJobs(jobs), m.State == StateFinished, m.Problems)
+	judged := result.JudgeRun(m.cells(units), m.listedJobs(jobs), m.State == StateFinished, m.Problems)
+	bad := func(j result.Job) bool { return j.Outcome.Bad() }
+	if m.Empty() && m.State == StateFinished && len(m.Problems) == 0 && !slices.ContainsFunc(judged.Jobs, bad) {
+		judged.Outcome, judged.Problems = result.Completed, nil // the others judge
+	}
+	return judged
 }
 
 // cells judges each case under each variant, in the order of their first units.

@@ -12,6 +12,7 @@
 package rundir
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ const maxFile = 64 << 20
 
 // Run is a run's directory. It is safe for concurrent use.
 type Run struct {
+	id   string // empty: the directory's name
 	dir  string
 	tree disk.Tree // the project
 	mask *secret.Set
@@ -307,7 +309,7 @@ func (r *Run) openJournals(units []result.Unit, jobs []result.Job) (err error) {
 }
 
 // ID returns the run's id.
-func (r *Run) ID() string { return filepath.Base(r.dir) }
+func (r *Run) ID() string { return cmp.Or(r.id, filepath.Base(r.dir)) }
 
 // Dir returns the run's directory, absolute and without symlinks.
 func (r *Run) Dir() string { return r.dir }

@@ -165,8 +165,8 @@ func summarise(dir string) Summary {
 	}
 	s.CreatedAt, s.Name, s.Mode, s.Playbook = m.CreatedAt, m.Name, m.Mode, m.Playbook.Path
 	s.Units, s.Problems, s.totals = len(m.Units), len(m.Problems), m.Totals
-	if m.Selection != nil {
-		s.Of = m.Selection.Of
+	if shown := m.Shown().Selection; shown != nil {
+		s.Of = shown.Of
 	}
 	return s
 }

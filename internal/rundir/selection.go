@@ -31,6 +31,11 @@ func (m *Manifest) Select(by string, keep func(caseID, variant string) bool) {
 		by, of = s.By+" "+by, s.Of
 	}
 	m.Selection = &Selection{By: by, Of: of}
+	m.keepCases(keep)
+}
+
+// keepCases leaves only those cases and variants in the manifest of which keep reports some.
+func (m *Manifest) keepCases(keep func(caseID, variant string) bool) {
 	m.Cases, m.Judges = slices.Clone(m.Cases), maps.Clone(m.Judges)
 	asked := make(map[string]bool)
 	for i, c := range m.Cases {
@@ -49,10 +54,11 @@ func (m *Manifest) Select(by string, keep func(caseID, variant string) bool) {
 // Selected says how many of the playbook's units the run has: "3 of 40 units selected (--units shop/refund)". It is
 // empty if the run has all.
 func (m *Manifest) Selected() string {
-	if m.Selection == nil {
+	s := m.Shown().Selection
+	if s == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d units selected (%s)", len(m.Units), m.Selection.Of, m.Selection.By)
+	return fmt.Sprintf("%d of %d units selected (%s)", len(m.Units), s.Of, s.By)
 }
 
 // checkSelection returns an error for a selection that no run has.
@@ -65,8 +71,8 @@ func (m *Manifest) checkSelection() error {
 	case s == nil:
 	case s.By == "":
 		return errors.New("selection: nothing says by what the units were chosen")
-	case len(m.Units) == 0 || len(m.Units) >= s.Of:
-		return fmt.Errorf("selection: %d units of %d", len(m.Units), s.Of)
+	case len(m.Whole().Units) == 0 || len(m.Whole().Units) >= s.Of:
+		return fmt.Errorf("selection: %d units of %d", len(m.Whole().Units), s.Of)
 	}
 	return nil
 }
