@@ -132,7 +132,7 @@ func (e *Error) Brief() string {
 		first = all[len(all)-1]
 	}
 	var verdict struct{ Reason string }
-	if json.Unmarshal([]byte(wrote), &verdict) == nil && verdict.Reason != "" { // as an SDK of judges tells why it failed
+	if json.Unmarshal([]byte(wrote), &verdict) == nil && verdict.Reason != "" { // of an SDK of judges
 		first = verdict.Reason
 	}
 	return "script " + e.Script + ": " + e.Err.Error() + ": " + excerpt.Line(first, maxShown)
