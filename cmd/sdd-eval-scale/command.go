@@ -63,6 +63,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // command is one invocation.
 type command struct {
 	stdout, stderr io.Writer
+	telling        sync.Mutex
 	secrets        *secret.Set
 	root           string // the project's
 	command        []string
@@ -221,7 +222,11 @@ func (c *command) open(ctx context.Context) (*queue.Queue, func(), error) {
 }
 
 // log tells a person something.
-func (c *command) log(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
+func (c *command) log(format string, args ...any) {
+	c.telling.Lock()
+	defer c.telling.Unlock()
+	fmt.Fprintf(c.stderr, format+"\n", args...)
+}
 
 // limitsOf reads --limit.
 func limitsOf(said []string) (map[string]int, error) {

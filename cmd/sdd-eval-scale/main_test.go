@@ -300,6 +300,46 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 	require.Contains(t, out, "--queue QUEUE")
 }
 
+// TestRateLimit: the first agent meets the limit of its account. That is no failure: the account pauses, and then each
+// unit has its result.
+func TestRateLimit(t *testing.T) {
+	helper.Self()
+	p, err := helper.Find()
+	require.NoError(t, err)
+	there := t.TempDir()
+	agent := func(script, text string) string {
+		file := filepath.Join(there, script)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		return strings.Join(p.Command(helper.Agent, file), " ")
+	}
+	limited := agent("limited.json",
+		`{"turns": [{"error": {"code": -32603, "message": "API Error: 429, retry after 1s"}}]}`)
+	works := agent("works.json", `{"turns": [{"actions": [{"say": {"text": "Done."}}]}]}`)
+	program := filepath.Join(there, "agent.sh")
+	text := fmt.Sprintf("#!/bin/sh\nif mkdir %s/met 2>/dev/null; then exec %s; fi\nexec %s\n", there, limited, works)
+	require.NoError(t, os.WriteFile(program, []byte(text), 0o755))
+	dir := newProject(t, map[string]string{"limit.yaml": `name: limit
+task: {prompt: Do it.}
+trials: {count: 3}
+variants: {a: {agent: {kind: acp, command: ` + program + `}}}
+workflow:
+  jobs:
+    eval:
+      strategy: {matrix: {variant: [a]}}
+      steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
+`})
+	run := child(t.Context(), "scale", dir, "run", "limit.yaml", "--limit", "acp=2", "--parallel", "3")
+	code, out, text := do(t, run)
+	require.Equal(t, 0, code, text)
+	require.Contains(t, text, "rate limit of acp: ")
+	id := filepath.Base(lastLine(out))
+	require.Len(t, results(t, lastLine(out)), 3)
+	code, out, text = do(t, child(t.Context(), "scale", dir, "status", id))
+	require.Equal(t, 0, code, text)
+	require.Regexp(t, `limit/task/a/[123]: attempt 1 on [^ ]+: limited: .*429, retry after 1s`, out)
+	require.NotContains(t, out, "failed")
+}
+
 // serveForever is a server in a process of its own, which keeps its streams in the directory of the first argument, and
 // listens at the address of the second one.
 func serveForever() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -107,6 +108,24 @@ func (q *Queue) settle(ctx context.Context, run Run, unit Unit, name string, usd
 			m.Dearest[unit.Variant], m.All = max(m.Dearest[unit.Variant], *usd), max(m.All, *usd)
 		}
 		return true
+	})
+}
+
+// settleLeft counts all that is still reserved for attempts at a unit: their workers could not count what they cost,
+// and nobody knows it.
+func (q *Queue) settleLeft(ctx context.Context, run Run, unit Unit, o *Offer) error {
+	if run.MaxUSD == 0 || !unit.Costs {
+		return nil
+	}
+	return q.account(ctx, run.ID, func(m *Money) (changed bool) {
+		for name, usd := range m.Reserved {
+			if strings.HasPrefix(name, o.reservation("")) {
+				delete(m.Reserved, name)
+				m.SpentUSD += usd
+				changed = true
+			}
+		}
+		return changed
 	})
 }
 

@@ -1,5 +1,18 @@
 package queue
 
+import (
+	"context"
+	"fmt"
+)
+
+// Reserve reserves money for an attempt at a unit, of which nothing else is known.
+func (q *Queue) Reserve(ctx context.Context, run Run, n, attempt int, usd float64) error {
+	return q.account(ctx, run.ID, func(m *Money) bool {
+		m.Reserved[fmt.Sprintf("%d#%d", n, attempt)] = usd
+		return true
+	})
+}
+
 // CommitOnly does of [Lease.Commit] what comes before the bookkeeping.
 func (q *Queue) CommitOnly(l *Lease, usd *float64) error {
 	defer l.Abandon()

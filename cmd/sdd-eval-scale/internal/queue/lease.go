@@ -126,6 +126,9 @@ type Lease struct {
 	*Offer
 	unit Unit
 	run  Run
+	// What the record says of this lease.
+	attempt       int
+	holder, nonce string
 
 	ctx   context.Context
 	end   context.CancelCauseFunc
@@ -156,7 +159,11 @@ func (o *Offer) take(ctx context.Context, run Run, unit Unit, worker string, ali
 		return nil, err
 	}
 	if former.Done != nil { // its worker ended before it could say so
-		if err := o.q.settle(ctx, run, unit, o.reservation(former.Done.Attempt), former.Done.CostUSD); err != nil {
+		err := o.q.settle(ctx, run, unit, o.reservation(former.Done.Attempt), former.Done.CostUSD)
+		if err == nil {
+			err = o.q.settleLeft(ctx, run, unit, o)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return nil, o.Drop(ctx)
@@ -170,16 +177,18 @@ func (o *Offer) take(ctx context.Context, run Run, unit Unit, worker string, ali
 		record.Lost++
 		record.fail(Failure{former.Attempt, former.Holder, Lost, "its worker said nothing for as long as the lease"})
 	}
-	l := &Lease{Offer: o, unit: unit, run: run, alive: alive, ended: make(chan struct{}), record: record}
+	l := &Lease{
+		Offer: o, unit: unit, run: run, attempt: record.Attempt, holder: worker, nonce: record.Nonce, alive: alive,
+		ended: make(chan struct{}), record: record,
+	}
 	asked := time.Now()
 	if l.revision, err = put(ctx, o.q.units, o.key(), record, revision); errors.Is(err, errMoved) {
 		return nil, o.Back(o.q.lease / 4) // another worker was quicker
 	} else if err != nil {
 		return nil, err
 	}
-	if former.Holder != "" {
-		// What it did cost nobody knows: all that was reserved counts.
-		if err := o.q.settle(ctx, run, unit, o.reservation(former.Attempt), nil); err != nil {
+	if former.Attempt > 0 {
+		if err := o.q.settleLeft(ctx, run, unit, o); err != nil {
 			return nil, l.put(ctx, err, 0)
 		}
 	}
@@ -204,7 +213,7 @@ func (l *Lease) put(ctx context.Context, err error, delay time.Duration) error {
 }
 
 // reservation is the name under which an attempt has money reserved.
-func (o *Offer) reservation(attempt int) string { return fmt.Sprintf("%d#%d", o.N, attempt) }
+func (o *Offer) reservation(attempt any) string { return fmt.Sprintf("%d#%v", o.N, attempt) }
 
 func (r *Record) fail(f Failure) {
 	f.Why = f.Why[:min(len(f.Why), maxReason)]
@@ -216,7 +225,7 @@ func (r *Record) fail(f Failure) {
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Attempt counts the leases of the unit.
-func (l *Lease) Attempt() int { return l.record.Attempt }
+func (l *Lease) Attempt() int { return l.attempt }
 
 // safe is the part of a lease after which a worker that could not renew it ends what it does: before the queue offers
 // the unit to another worker.
@@ -331,7 +340,7 @@ func (l *Lease) finish(change func(*Record), usd *float64, answer func(context.C
 	// The unit's next offer repeats what fails from here on.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), 2*asked)
 	defer cancel()
-	if err := l.q.settle(ctx, l.run, l.unit, l.reservation(l.record.Attempt), usd); err != nil {
+	if err := l.q.settle(ctx, l.run, l.unit, l.reservation(l.attempt), usd); err != nil {
 		return err
 	}
 	return answer(ctx)
@@ -339,9 +348,9 @@ func (l *Lease) finish(change func(*Record), usd *float64, answer func(context.C
 
 // Commit makes what an attempt came to the unit's result. If the lease is lost, the result is refused, with [ErrLost].
 func (l *Lease) Commit(done Done, archive []byte) error {
-	done.Attempt, done.Worker, done.Why = l.record.Attempt, l.record.Holder, done.Why[:min(len(done.Why), maxReason)]
+	done.Attempt, done.Worker, done.Why = l.attempt, l.holder, done.Why[:min(len(done.Why), maxReason)]
 	err := l.patiently(func(ctx context.Context) error {
-		name := fmt.Sprintf("unit-%d.%d-%s", l.N, done.Attempt, l.record.Nonce)
+		name := fmt.Sprintf("unit-%d.%d-%s", l.N, l.attempt, l.nonce)
 		f, err := l.q.store(ctx, l.Run, name, archive)
 		done.Archive = &f
 		return err
@@ -368,7 +377,7 @@ func (l *Lease) giveUp(ctx context.Context, why string) error {
 // Release gives a unit back whose attempt gave no result, to be offered again after a delay. Of attempts that failed
 // there are not more than the run allows.
 func (l *Lease) Release(f Failure, usd *float64, delay time.Duration) error {
-	f.Attempt, f.Worker = l.record.Attempt, l.record.Holder
+	f.Attempt, f.Worker = l.attempt, l.holder
 	over := false
 	answer := func(ctx context.Context) error {
 		if over {

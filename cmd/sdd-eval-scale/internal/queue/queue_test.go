@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -251,6 +253,74 @@ func TestLimit(t *testing.T) {
 	take(t, q, b, "w")
 }
 
+// TestLimitsOfManyWorkers: 40 workers carry out units of two accounts, of which at most 3 and 5 run at a time.
+func TestLimitsOfManyWorkers(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, long)
+	limits := []int{3, 5}
+	accounts := []queue.Account{{Kind: "a", Limit: limits[0]}, {Kind: "b", Limit: limits[1]}}
+	const units = 60
+	r := submit(t, q, "r", units, func(r *queue.Run, units []queue.Unit) {
+		r.Accounts = accounts
+		for i := range units {
+			units[i].Account = i % 2
+		}
+	})
+	plan, err := q.Units(t.Context(), r)
+	require.NoError(t, err)
+	var mu sync.Mutex
+	full := sync.NewCond(&mu)
+	running, most, done := make([]int, 2), make([]int, 2), 0
+	work := func(q *queue.Queue, worker string) error {
+		for i := 0; ; i++ {
+			mu.Lock()
+			over := done == units
+			mu.Unlock()
+			if over {
+				return nil
+			}
+			o, err := q.Next(t.Context(), accounts[i%2])
+			if err != nil {
+				return err
+			}
+			if o == nil {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			l, err := o.Take(t.Context(), r, plan[o.N], worker, alive)
+			if err != nil || l == nil {
+				return fmt.Errorf("not taken: %w", err)
+			}
+			a := plan[o.N].Account
+			mu.Lock()
+			running[a]++
+			most[a] = max(most[a], running[a])
+			full.Broadcast()
+			for most[a] < limits[a] { // until as many run as may
+				full.Wait()
+			}
+			running[a]--
+			mu.Unlock()
+			if err := l.Commit(queue.Done{Outcome: "pass"}, nil); err != nil {
+				return err
+			}
+			mu.Lock()
+			done++
+			mu.Unlock()
+		}
+	}
+	errs := make(chan error)
+	for w := range 40 {
+		q := connect(t, s, 0)
+		go func() { errs <- work(q, fmt.Sprint("w", w)) }()
+	}
+	for range 40 {
+		require.NoError(t, <-errs)
+	}
+	require.Equal(t, limits, most)
+	require.Equal(t, queue.Counts{Done: units}, status(t, q, "r").Counts())
+}
+
 func TestPause(t *testing.T) {
 	q := connect(t, serve(t, t.TempDir(), nil), long)
 	require.NoError(t, q.Pause(t.Context(), claude, time.Second, "429: slow down"))
@@ -324,6 +394,34 @@ func TestSettledLater(t *testing.T) {
 	require.Equal(t, .25, st.Money.SpentUSD)
 	require.Empty(t, st.Money.Reserved)
 	require.Equal(t, "w", st.Records[0].Done.Worker)
+}
+
+// TestLeftReservations: there was no server when a worker wanted to count what its attempt cost, or to take over that
+// of a lost one. Whoever takes the unit next counts all that was reserved for it.
+func TestLeftReservations(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	r := submit(t, q, "r", 12, func(r *queue.Run, units []queue.Unit) {
+		r.MaxUSD, r.UnitUSD = 100, 1
+		for i := range units {
+			units[i].Costs = true
+		}
+	})
+	first := take(t, q, r, "w")
+	require.Zero(t, first.N)
+	require.NoError(t, first.Release(queue.Failure{Kind: queue.GaveUp}, new(0.), 0))
+	require.NoError(t, q.Reserve(t.Context(), r, 0, 1, 2))
+	require.NoError(t, q.Reserve(t.Context(), r, 11, 1, 3))
+	for {
+		l := take(t, q, r, "w")
+		if l.N == 0 {
+			break
+		}
+	}
+	m := status(t, q, "r").Money
+	require.Equal(t, 2., m.SpentUSD)
+	require.NotContains(t, m.Reserved, "0#1")
+	require.Contains(t, m.Reserved, "0#2")
+	require.Contains(t, m.Reserved, "11#1", "that of another unit")
 }
 
 func TestEnd(t *testing.T) {
@@ -446,4 +544,42 @@ func TestServerRestarts(t *testing.T) {
 	require.NoError(t, running.Commit(queue.Done{Outcome: "pass"}, nil)) // which waits for the server
 	require.NoError(t, take(t, q, r, "w").Commit(queue.Done{Outcome: "pass"}, nil))
 	require.Equal(t, queue.Counts{Done: 3}, status(t, q, "r").Counts())
+}
+
+// BenchmarkUnits is what one server carries: a unit is offered, taken, committed with a small archive, and settled.
+func BenchmarkUnits(b *testing.B) {
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: b.TempDir(), NoLog: true, NoSigs: true,
+	})
+	require.NoError(b, err)
+	s.Start()
+	require.True(b, s.ReadyForConnections(time.Minute))
+	defer func() { s.Shutdown(); s.WaitForShutdown() }()
+	q, err := queue.Open(b.Context(), queue.Options{URL: s.ClientURL(), Lease: long})
+	require.NoError(b, err)
+	defer q.Close()
+	units := make([]queue.Unit, b.N)
+	r, err := q.Submit(b.Context(), queue.Run{ID: "r", Accounts: []queue.Account{claude}, MaxUSD: 1e9}, units, nil)
+	require.NoError(b, err)
+	archive := make([]byte, 4096)
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	b.ResetTimer()
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(func() {
+			for left.Load() > 0 {
+				o, err := q.Next(b.Context(), claude)
+				if err != nil || o == nil {
+					continue
+				}
+				l, err := o.Take(b.Context(), r, queue.Unit{Costs: true, Variant: "v"}, "w", alive)
+				if err == nil && l != nil && l.Commit(queue.Done{Outcome: "pass", CostUSD: new(.01)}, archive) == nil {
+					left.Add(-1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "units/s")
 }

@@ -49,7 +49,6 @@ type Worker struct {
 	mu      sync.Mutex
 	runs    map[string]*prepared // that are there
 	next    int                  // the account that is asked next
-	lacks   []string             // accounts, with the reason
 	running atomic.Int32
 }
 
@@ -163,7 +162,6 @@ func (w *Worker) look(ctx context.Context) error {
 			delete(w.runs, id)
 		}
 	}
-	w.lacks = lacks
 	w.mu.Unlock()
 	for _, p := range removed {
 		w.forget(p)
@@ -274,10 +272,11 @@ func (w *Worker) carryOut(ctx context.Context, o *queue.Offer) error {
 	if r.Tool != w.Tool {
 		return w.refuse(ctx, p, o, fmt.Sprintf("the run was made by %s, and this worker is %s", r.Tool, w.Tool))
 	}
-	if err := w.prepare(ctx, p); err != nil {
+	ready, err := w.prepare(ctx, p)
+	if err != nil {
 		return w.refuse(ctx, p, o, err.Error())
 	}
-	if p.units == nil { // the queue did not answer
+	if !ready { // the queue did not answer
 		return o.Back(time.Second)
 	}
 	if o.N < 0 || o.N >= len(p.units) {
@@ -299,11 +298,11 @@ func (w *Worker) refuse(ctx context.Context, p *prepared, o *queue.Offer, why st
 }
 
 // prepare fetches a run's plan and bundle, once. An error is one of this worker.
-func (w *Worker) prepare(ctx context.Context, p *prepared) error {
+func (w *Worker) prepare(ctx context.Context, p *prepared) (ready bool, err error) {
 	p.loading.Lock()
 	defer p.loading.Unlock()
 	if p.units != nil || p.err != nil {
-		return p.err
+		return true, p.err
 	}
 	units, err := w.Queue.Units(ctx, p.Run)
 	var data []byte
@@ -313,10 +312,10 @@ func (w *Worker) prepare(ctx context.Context, p *prepared) error {
 	switch {
 	case errors.Is(err, queue.ErrContent):
 		p.err = err
-		return err
+		return true, err
 	case err != nil: // there is no server now
 		w.Log("%v", err)
-		return nil
+		return false, nil
 	}
 	root := filepath.Join(w.Dir, "runs", p.ID, "project")
 	if err = os.MkdirAll(root, 0o700); err == nil {
@@ -324,10 +323,10 @@ func (w *Worker) prepare(ctx context.Context, p *prepared) error {
 	}
 	if err != nil {
 		p.err = errors.Join(err, disk.RemoveAll(root))
-		return p.err
+		return true, p.err
 	}
 	p.units, p.root = units, root
-	return nil
+	return true, nil
 }
 
 // attempt takes a unit, carries it out and tells what came of it.
