@@ -5,19 +5,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/mutate"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // mutateOptions are the flags of `sdd-eval mutate`.
 type mutateOptions struct {
 	recordingsFlags
+	selection
 	format, minKilled string
 	strict, thorough  bool
+	run               string
 	sample, seed      int
 }
 
@@ -25,7 +31,8 @@ func mutateCommand() command {
 	return command{
 		name: "mutate",
 		usage: "[--format FORMAT] [--min-killed SHARE] [--strict] [--thorough] [--sample N] [--seed N]\n" +
-			"                  [--root DIR] [--cassettes DIR] PLAYBOOK...",
+			"                  [--root DIR] [--cassettes DIR] [--units PATTERN] [--case CASES]\n" +
+			"                  [--variant VARIANTS] (PLAYBOOK... | --run RUN_ID)",
 		short: "ask whether an eval would notice a bad agent",
 		long: `Derives from each recorded session others that could have happened, in which the agent did worse, and
 has the steps and evaluators of its playbook judge them. What an evaluator or a step fails is killed;
@@ -33,28 +40,35 @@ what passes has survived, and is shown with how it differs and what to write int
 cannot be judged, such as a question that no recording answers, is unknown, and never killed. No
 agent is started, no model is asked and no network is reached. docs/mutate.md has the operators.
 
-A playbook accepts a survivor with mutate.accept, and a reason.`,
+A playbook accepts a survivor with mutate.accept, and a reason.
+
+With --run the playbook is that of a run, and the reports of the run show the score: report.html,
+report.md and report.json. The mutants are made of the recordings as they are now.`,
 		examples: `sdd-eval mutate evals/*/*.yaml
 sdd-eval mutate --min-killed 0.9 evals/refund/refund.yaml
+sdd-eval mutate --run latest
 sdd-eval mutate --format junit evals/refund/refund.yaml > mutants.xml`,
 		codes: `0  it has a score, and no less than --min-killed is known to be noticed
 1  less was noticed than --min-killed says
 2  the command line or a playbook is wrong, or accepts what does not survive
 3  there is no score: a unit does not pass as it was recorded, nothing could be judged, or the tool failed;
    or too many mutants are unknown to tell whether --min-killed is met`,
-		args: arguments{min: 1, max: -1, what: "PLAYBOOK", kind: kindFile},
+		args: arguments{max: -1, what: "PLAYBOOK", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			var o mutateOptions
 			f.choice(&o.format, "format", "Print `FORMAT` in place of text: json, junit or markdown.",
 				"json", "junit", "markdown")
 			f.text(&o.minKilled, "min-killed", kindText, "Fail if a smaller `SHARE` of a playbook's mutants "+
 				"is known to be killed, such as 0.9.")
+			f.text(&o.run, "run", kindRun, "Judge the playbook of the run `RUN_ID`, or latest, and show the score in "+
+				"its reports.")
 			f.BoolVar(&o.strict, "strict", false, "Count survivors that the playbook accepts as not noticed.")
 			f.BoolVar(&o.thorough, "thorough", false, "Have each step and evaluator judge each mutant, also where "+
 				"another has failed it: the whole of who kills what.")
 			f.number(&o.sample, "sample", 1, "Judge `N` mutants of each unit at most, chosen by a seed.")
 			f.number(&o.seed, "seed", 0, "The `N` that --sample chooses by; default: 0.")
-			o.define(f)
+			o.selection.define(f)
+			o.recordingsFlags.define(f)
 			return func(ctx context.Context, files []string) error { return a.mutate(ctx, o, files) }
 		},
 	}
@@ -75,6 +89,20 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 	if err != nil {
 		return err
 	}
+	var of *rundir.Run
+	switch {
+	case (o.run == "") == (len(files) == 0):
+		return usageError("mutate: give playbooks, or --run RUN_ID").hint("sdd-eval mutate --help")
+	case o.run != "" && o.selection != (selection{}):
+		return usageError("mutate: the reports of a run show the score of all its playbook: remove %s or --run",
+			o.selection)
+	case o.run != "":
+		if of, err = a.openRun(o.root, o.run); err != nil {
+			return err
+		}
+		defer of.Close()
+		files = []string{filepath.Join(root, filepath.FromSlash(of.Manifest().Playbook.Path))}
+	}
 	var reports []mutate.Report
 	bad := &exitError{}
 	for _, file := range files {
@@ -82,9 +110,15 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 		if err != nil {
 			return err
 		}
-		report, err := mutate.Run(ctx, runner, planned, mutate.Config{
-			Sample: o.sample, Seed: uint64(o.seed), Thorough: o.thorough,
-		})
+		if of != nil && !of.Manifest().Ran(planned.Playbook.Text) {
+			return usageError("%s is no longer what it was in the run %s, of which the score would not be", file,
+				of.ID()).hint(commandLine("run", file))
+		}
+		config, err := o.config(planned)
+		if err != nil {
+			return usageError("mutate: %w", err).hint("sdd-eval mutate --help")
+		}
+		report, err := mutate.Run(ctx, runner, planned, config)
 		if ctx.Err() != nil {
 			return err
 		}
@@ -122,10 +156,47 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 			return err
 		}
 	}
+	if of != nil && len(reports) == 1 {
+		if err := a.reportMutants(ctx, of, reports[0], o.strict); err != nil {
+			return err
+		}
+	}
 	if bad.code != 0 {
 		return bad
 	}
 	return nil
+}
+
+// reportMutants has the reports of a run show whether its evals would notice a bad agent.
+func (a *App) reportMutants(ctx context.Context, r *rundir.Run, of mutate.Report, strict bool) error {
+	sessions := "They were made of the recordings as they are now, which this run has replayed or made."
+	if m := r.Manifest(); m.Mode == string(engine.Live) {
+		sessions = "They were made of the recordings, not of this run's sessions, which were live."
+	}
+	if err := r.SetMutants(of.Kept(sessions, strict)); err != nil {
+		return err
+	}
+	_, files, err := writeReports(ctx, r, reporting{formats: []string{"md", "json", "html"}})
+	for _, file := range files {
+		a.note(filepath.Join(r.Dir(), file))
+	}
+	return err
+}
+
+// config says which mutants of a plan are judged.
+func (o mutateOptions) config(planned *plan.Plan) (mutate.Config, error) {
+	c := mutate.Config{
+		Sample: o.sample, Seed: uint64(o.seed), Thorough: o.thorough, Only: o.selection.String(),
+	}
+	ids := make([]string, len(planned.Units))
+	for i, u := range planned.Units {
+		ids[i] = u.ID()
+	}
+	keep, err := o.chosen(ids)
+	if keep != nil {
+		c.Selected = func(u plan.Unit) bool { return keep(u.Case.ID, u.Variant.ID) }
+	}
+	return c, err
 }
 
 // worsen adds an error; the highest code stays.

@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
 // percent is a score for people.
@@ -34,12 +36,65 @@ func doubt(c Count, strict bool) string {
 		"are noticed", c.Unknown, c.Killed+c.Survived+c.Accepted+c.Unknown, 100*least, 100*most)
 }
 
+// Kept returns what the reports of a run show. Of says of which sessions the mutants were made.
+func (r Report) Kept(of string, strict bool) result.Mutants {
+	m := result.Mutants{
+		Of: of, Strict: strict, Sample: r.Sample, Seed: r.Seed, MutantCount: r.Count().kept(strict),
+		Cases:    []result.MutantCase{},
+		Headline: fmt.Sprintf("%s of the mutants noticed: %s%s", percent(r.Count(), strict), r.Count(), r.sampled()),
+	}
+	if text := doubt(r.Count(), strict); text != "" {
+		m.Headline += ". " + text
+	}
+	for _, units := range r.Cases() {
+		c := result.MutantCase{
+			Case: units[0].Case, MutantCount: countOf(units).kept(strict), Survivors: []result.Survivor{},
+		}
+		for _, u := range units {
+			for _, f := range u.Findings {
+				if f.Status == Survived {
+					c.Survivors = append(c.Survivors, result.Survivor{
+						Name: u.title(f), What: excerpt.Line(f.What, 300), Position: f.Position.String(),
+						Advice: excerpt.Line(f.Advice, 300),
+					})
+				}
+			}
+		}
+		m.Cases = append(m.Cases, c)
+	}
+	return m
+}
+
+func (c Count) kept(strict bool) result.MutantCount {
+	least, most := c.Bounds(strict)
+	return result.MutantCount{
+		Score: scoreOf(c, strict), Least: least, Most: most, Killed: c.Killed, Survived: c.Survived,
+		Accepted: c.Accepted, Unknown: c.Unknown, Equivalent: c.Equivalent,
+	}
+}
+
 // sampled says that not all mutants were judged; empty: they were.
 func (r Report) sampled() string {
-	if r.Sample == 0 {
+	var parts []string
+	if r.Sample > 0 {
+		parts = append(parts, fmt.Sprintf("at most %d of each unit, seed %d", r.Sample, r.Seed))
+	}
+	if r.Only != "" {
+		parts = append(parts, "only "+r.Only)
+	}
+	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (at most %d of each unit, seed %d)", r.Sample, r.Seed)
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// parts says at which call a survivor parts from the recorded session.
+func (f Finding) parts() string {
+	if f.Parts.Call == 0 {
+		return "it makes the same tool calls"
+	}
+	return fmt.Sprintf("it parts at tool call %d: recorded %s, and here %s", f.Parts.Call,
+		cmp.Or(f.Parts.A, "none"), cmp.Or(f.Parts.B, "none"))
 }
 
 func countOf(units []UnitReport) Count { return Report{Units: units}.Count() }
@@ -101,6 +156,9 @@ func (r Report) Brief(diffs bool) string {
 			case Survived:
 				fmt.Fprintf(&b, "%s: survived %s: %s\n    write %s\n", f.Position, u.title(f),
 					excerpt.Line(f.What, 300), excerpt.Line(f.Advice, 300))
+				if diffs && f.Diff != "" {
+					fmt.Fprintf(&b, "    %s\n", f.parts())
+				}
 				for line := range strings.Lines(f.Diff) {
 					if diffs {
 						b.WriteString("      " + line)
@@ -123,7 +181,7 @@ func (u UnitReport) list(b *strings.Builder) {
 		switch f.Status {
 		case Survived:
 			fmt.Fprintf(b, "\n  survived %s: %s\n", u.title(f), excerpt.Line(f.What, 300))
-			fmt.Fprintf(b, "    %s: write %s\n", f.Position, excerpt.Line(f.Advice, 300))
+			fmt.Fprintf(b, "    %s: write %s\n    %s\n", f.Position, excerpt.Line(f.Advice, 300), f.parts())
 			for line := range strings.SplitSeq(strings.TrimSuffix(f.Diff, "\n"), "\n") {
 				b.WriteString("      " + line + "\n")
 			}
@@ -189,6 +247,7 @@ type jsonReport struct {
 	Strict   bool       `json:"strict"`
 	Sample   int        `json:"sample,omitempty"`
 	Seed     uint64     `json:"seed,omitempty"`
+	Only     string     `json:"only,omitempty"`
 	Counts   Count      `json:"counts"`
 	Cases    []jsonCase `json:"cases"`
 }
@@ -216,6 +275,11 @@ type jsonFinding struct {
 	Line     int      `json:"line,omitempty"`
 	Advice   string   `json:"advice,omitempty"`
 	Diff     string   `json:"diff,omitempty"`
+	// PartsAt is the tool call, from 1, at which a survivor parts from the recorded session; 0: at none. Recorded and
+	// Mutant are what was called there, empty: nothing.
+	PartsAt  int    `json:"parts_at,omitempty"`
+	Recorded string `json:"recorded,omitempty"`
+	Mutant   string `json:"mutant,omitempty"`
 }
 
 func scoreOf(c Count, strict bool) *float64 {
@@ -233,7 +297,7 @@ func JSON(reports []Report, strict bool) ([]byte, error) {
 		least, most := r.Count().Bounds(strict)
 		j := jsonReport{
 			Playbook: r.Playbook, Score: scoreOf(r.Count(), strict), Least: least, Most: most, Strict: strict,
-			Sample: r.Sample, Seed: r.Seed,
+			Sample: r.Sample, Seed: r.Seed, Only: r.Only,
 			Counts: r.Count(), Cases: []jsonCase{},
 		}
 		for _, units := range r.Cases() {
@@ -247,7 +311,7 @@ func JSON(reports []Report, strict bool) ([]byte, error) {
 					c.Mutants = append(c.Mutants, jsonFinding{
 						u.ID, f.Operator, u.place(f), f.What, f.Status, f.By, f.Reason, f.Same, f.Position.File,
 						f.Position.Line,
-						f.Advice, f.Diff,
+						f.Advice, f.Diff, f.Parts.Call, f.Parts.A, f.Parts.B,
 					})
 				}
 			}
@@ -300,7 +364,8 @@ func JUnit(w io.Writer, reports []Report) error {
 					switch f.Status {
 					case Survived:
 						s.Failures++
-						c.Failure = &junitMessage{f.What, fmt.Sprintf("%s: write %s\n%s", f.Position, f.Advice, f.Diff)}
+						c.Failure = &junitMessage{f.What, fmt.Sprintf("%s: write %s\n%s\n%s", f.Position, f.Advice,
+							f.parts(), f.Diff)}
 					case Unknown:
 						s.Errors++
 						c.Error = &junitMessage{Message: f.Reason}

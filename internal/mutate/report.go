@@ -8,6 +8,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/sdd-eval/sdd-eval/internal/blame"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
@@ -43,7 +44,9 @@ type Finding struct {
 	Reason string
 	// Same are other mutants that are the same session.
 	Same []string
-	// Diff, Position and Advice are of survivors: how the session differs, where to strengthen the playbook, and how.
+	// Parts, Diff, Position and Advice are of survivors: at which call the session parts from the recorded one, how it
+	// differs, where to strengthen the playbook, and how.
+	Parts    blame.Parting
 	Diff     string
 	Position doc.Position
 	Advice   string
@@ -70,9 +73,10 @@ type UnitReport struct {
 type Report struct {
 	Playbook string
 	Units    []UnitReport
-	// Sample and Seed say which mutants were judged, see [Config].
+	// Sample, Seed and Only say which mutants were judged, see [Config].
 	Sample int
 	Seed   uint64
+	Only   string
 }
 
 // Count counts mutants.
@@ -243,7 +247,7 @@ func (u UnitReport) explain(f *Finding, of plan.Unit) {
 		return
 	}
 	op := Operators()[slices.IndexFunc(Operators(), func(o Operator) bool { return o.ID == f.Operator })]
-	f.Diff, f.Advice = diff(u.Recorded, f.Turns), op.advice(f.Mutant)
+	f.Parts, f.Diff, f.Advice = parting(u.Recorded, f.Turns), diff(u.Recorded, f.Turns), op.advice(f.Mutant)
 	if of.Variant.InGo {
 		f.Advice = "a scorer that looks at " + map[Sense]string{
 			Files: "the files that the agent leaves", Calls: "the calls that the agent makes",
@@ -261,6 +265,28 @@ func (u UnitReport) explain(f *Finding, of plan.Unit) {
 	if f.Position.Line == 0 {
 		f.Position = of.Variant.Position
 	}
+}
+
+// checkAccepted refuses acceptances of what no operator makes.
+func checkAccepted(p *plan.Playbook) error {
+	var ids []string
+	for _, op := range Operators() {
+		ids = append(ids, op.ID)
+	}
+	var problems doc.Problems
+	for i, a := range p.Mutate.Accept {
+		if !slices.Contains(ids, a.Operator) {
+			problems = append(problems, doc.Problem{
+				Position: a.Position, Path: fmt.Sprintf("mutate.accept[%d].operator", i),
+				Reason: fmt.Sprintf("unknown operator %q%s", a.Operator,
+					cmp.Or(doc.DidYouMean(a.Operator, ids), ": use one of "+strings.Join(ids, ", "))),
+			})
+		}
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
 }
 
 // accept marks the survivors that the playbook accepts.
@@ -284,7 +310,7 @@ func (r Report) accept(p *plan.Playbook) error {
 			})
 		}
 	}
-	if len(problems) > 0 && r.Sample == 0 {
+	if len(problems) > 0 && r.Sample == 0 && r.Only == "" {
 		return problems
 	}
 	return nil

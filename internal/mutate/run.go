@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/blame"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
@@ -21,8 +22,9 @@ import (
 
 // Config says which mutants are judged.
 type Config struct {
-	// Selected reports whether mutants are made of a unit; nil: of all.
+	// Selected reports whether mutants are made of a unit; nil: of all. Only says for people what it selects.
 	Selected func(plan.Unit) bool
+	Only     string
 	// Sample is how many mutants of a unit are judged, chosen by Seed; 0: all.
 	Sample int
 	Seed   uint64
@@ -51,7 +53,10 @@ func (c Config) Choose(n int) []int {
 // Run makes mutants of the recorded units of a plan and has them judged. An error says that there is no score: a unit
 // does not pass as it was recorded, or what is accepted is not found.
 func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report, error) {
-	report := Report{Playbook: p.Playbook.File, Sample: c.Sample, Seed: c.Seed}
+	report := Report{Playbook: p.Playbook.File, Sample: c.Sample, Seed: c.Seed, Only: c.Only}
+	if err := checkAccepted(p.Playbook); err != nil {
+		return report, err
+	}
 	var sessions []*Session
 	var courts []*court
 	for _, u := range p.Units {
@@ -59,11 +64,15 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 			continue
 		}
 		s, tape, err := read(ctx, r, u)
-		if err != nil {
-			return report, err
+		var court *court
+		if err == nil {
+			court = newCourt(r, u, tape, c)
+			err = Passes(u.ID(), court.whole(ctx, tape.Turns))
 		}
-		court := newCourt(r, u, tape, c)
-		if err := Passes(u.ID(), court.whole(ctx, tape.Turns)); err != nil {
+		if err != nil && c.Selected != nil && !c.Selected(u) { // whose answer is no other's then
+			continue
+		}
+		if err != nil {
 			return report, err
 		}
 		sessions, courts = append(sessions, s), append(courts, court)
@@ -265,6 +274,23 @@ func sight(turns []cassette.Turn) (sum [sha256.Size]byte, err error) {
 type named struct {
 	Event string
 	trajectory.Body
+}
+
+// parting returns at which call a mutant parts from the recorded session.
+func parting(was, is []cassette.Turn) blame.Parting {
+	a, err := blame.Calls(&trajectory.Run{Events: eventsOf(was)})
+	b, also := blame.Calls(&trajectory.Run{Events: eventsOf(is)})
+	if err != nil || also != nil { // what was recorded is JSON
+		return blame.Parting{}
+	}
+	return blame.Part(a, b)
+}
+
+func eventsOf(turns []cassette.Turn) (all []trajectory.Event) {
+	for _, t := range turns {
+		all = append(all, t.Events...)
+	}
+	return all
 }
 
 // diff shows how a mutant differs from the recorded session, up to a limit.

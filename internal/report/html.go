@@ -55,6 +55,8 @@ type index struct {
 	Checks     []armCheck `json:"checks,omitempty"`
 	ChecksLeft int        `json:"checks_left,omitempty"`
 	Jobs       []Job      `json:"jobs"`
+	// Mutants says whether the evals would notice a bad agent; nil: nobody has asked.
+	Mutants *result.Mutants `json:"mutants,omitempty"`
 	// Reasons are why units did not pass, each once; units have the indices of theirs.
 	Reasons []string    `json:"reasons"`
 	Units   []indexUnit `json:"units"`
@@ -164,7 +166,7 @@ func pageText(names ...string) (string, error) {
 func (rep *Report) index() index {
 	x := index{
 		Run: rep.Run, Outcome: rep.Outcome, Headline: rep.Headline, Rule: trialRule(rep.Run), Notes: rep.Notes,
-		Variants: rep.Variants, Axes: rep.Axes, Jobs: rep.Jobs,
+		Variants: rep.Variants, Axes: rep.Axes, Jobs: rep.Jobs, Mutants: rep.Mutants,
 		Cases: make([]indexCase, len(rep.Cases)), Results: make([]indexResult, len(rep.Results)),
 		Units: make([]indexUnit, len(rep.Units)), Reasons: []string{},
 	}

@@ -56,7 +56,12 @@ func load(run *rundir.Run, by string, keep func(caseID, variant string) bool) (*
 	if err != nil {
 		return nil, err
 	}
+	mutants, err := run.Mutants()
+	if err != nil {
+		return nil, err
+	}
 	src := source{
+		mutants:  mutants,
 		manifest: run.Manifest().Shown(), units: units, jobs: jobs, notes: run.Notes(), ai: make(map[string][]AIScore),
 		paths:     func(u *Unit) Paths { return unitPaths(run, u) },
 		look:      func(u *Unit) error { return look(run, u) },
@@ -65,7 +70,7 @@ func load(run *rundir.Run, by string, keep func(caseID, variant string) bool) (*
 	if keep != nil {
 		src.manifest.Select(by, keep)
 		src.units = slices.DeleteFunc(src.units, func(u result.Unit) bool { return !keep(u.Case, u.Variant) })
-		people = nil // what they say is about all units
+		people, src.mutants = nil, nil // what they say is about all units
 	}
 	for _, p := range people {
 		for variant, r := range p.Variants { // the report sorts them
@@ -84,6 +89,7 @@ type source struct {
 	units     []result.Unit
 	jobs      []result.Job
 	human     []rating
+	mutants   *result.Mutants      // nil: there are none
 	ai        map[string][]AIScore // by unit
 	notes     []string
 	paths     func(*Unit) Paths
@@ -107,7 +113,7 @@ func (s source) report() (*Report, error) {
 			Need: m.Need, Judged: m.Evaluators, Again: m.Again, Rejudged: m.Rejudged,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
-		artifacts: s.artifacts, came: func() *baseline.Baseline { return baseline.Of(m, s.units) },
+		Mutants: s.mutants, artifacts: s.artifacts, came: func() *baseline.Baseline { return baseline.Of(m, s.units) },
 	}
 	if s := m.Selection; s != nil {
 		rep.Run.Selection = &Selection{Units: len(m.Units), Of: s.Of, By: s.By, text: m.Selected()}

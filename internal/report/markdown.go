@@ -45,6 +45,7 @@ func (rep *Report) markdown(room int) []byte {
 	m.counts(rep.Activation())
 	m.counts(rep.Confusion())
 	m.failures(rep)
+	m.mutants(rep.Mutants)
 	for _, v := range rep.Variants {
 		m.commands(rep, v)
 		m.files(rep, v)
@@ -53,6 +54,35 @@ func (rep *Report) markdown(room int) []byte {
 	m.line("<sub>%s · run %s · %s · playbook %s · %s</sub>", escape(rep.Run.Tool), code(rep.Run.ID),
 		escape(rep.Run.Mode), code(rep.Run.Playbook.Path), escape(trialRule(rep.Run)))
 	return m.bytes()
+}
+
+// maxSurvivors is how many survivors of a case report.md shows.
+const maxSurvivors = 20
+
+// mutants says whether the evals would notice a bad agent; nil: that is not known.
+func (m *markdown) mutants(of *result.Mutants) {
+	if of == nil {
+		return
+	}
+	m.line("")
+	m.line("**Would these evals notice a bad agent?** %s. %s", escape(of.Headline), escape(of.Of))
+	for _, c := range of.Cases {
+		if len(c.Survivors) == 0 {
+			continue
+		}
+		lines := []string{
+			"", fmt.Sprintf("<details><summary>%s: %s of a bad agent's sessions pass</summary>", code(c.Case),
+				thousands(int64(len(c.Survivors)))), "",
+		}
+		for _, s := range c.Survivors[:min(len(c.Survivors), maxSurvivors)] {
+			lines = append(lines, fmt.Sprintf("- %s: %s, %s: write %s", code(s.Name), escape(s.What), code(s.Position),
+				escape(s.Advice)))
+		}
+		if left := len(c.Survivors) - maxSurvivors; left > 0 {
+			lines = append(lines, fmt.Sprintf("- and %d more", left))
+		}
+		m.block(append(lines, "", "</details>"))
+	}
 }
 
 // trialRule says how many trials there are and how many must pass.

@@ -35,6 +35,8 @@ type Report struct {
 	Results []Result `json:"results"`
 	// Jobs has the jobs outside the matrix, in the manifest's order.
 	Jobs []Job `json:"jobs"`
+	// Mutants says whether the evals would notice a bad agent; nil: nobody has asked.
+	Mutants *result.Mutants `json:"mutants,omitempty"`
 	// Units has all units of the manifest, in its order.
 	Units []Unit `json:"units"`
 

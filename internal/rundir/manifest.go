@@ -200,6 +200,9 @@ type AIJudge struct {
 // safeID matches the ids that name directories.
 var safeID = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 
+// Ran reports whether a playbook with this text was run.
+func (m Manifest) Ran(playbook []byte) bool { return digest(playbook) == m.Playbook.Digest }
+
 // complete sets the fields that Create sets.
 func (m *Manifest) complete(playbook []byte) {
 	m.Version, m.State, m.FinishedAt, m.Totals = version, StateRunning, nil, nil

@@ -12,6 +12,7 @@ function overview(index) {
     charts(index),
     matrix(index),
     more(index),
+    mutants(index),
     jobs(index),
   ]);
 }
@@ -174,6 +175,45 @@ function activation(index) {
     ),
     h('p', { class: 'dim small' }, 'Units of cases that say whether it should be used. ', unknown, ' is unknown: it was never used, or never should be.'),
     confusion(index),
+  );
+}
+
+/** Whether the evals would notice a bad agent. */
+function mutants(index) {
+  const all = index.mutants;
+  if (!all) return null;
+  const share = (c) => (known(c.score) ? `${(100 * c.score).toFixed(1)} %` : unknown);
+  const columns = [
+    { label: 'Case', value: (c) => h('code', {}, c.case) },
+    { label: 'Noticed', title: 'of the mutants of which that is known', value: share },
+    { label: 'Killed', title: 'an evaluator or a step failed it', value: (c) => integer(c.killed) },
+    { label: 'Survived', title: 'it passes', value: (c) => (c.survived > 0 ? bad(c.survived) : '0') },
+    { label: 'Accepted', title: 'it passes, and the playbook says why', value: (c) => integer(c.accepted) },
+    { label: 'Unknown', title: 'it could not be judged', value: (c) => (c.unknown > 0 ? bad(c.unknown) : '0') },
+    { label: 'Equivalent', title: 'it need not be noticed', value: (c) => integer(c.equivalent) },
+  ].map((c, i) => ({ ...c, class: i > 0 ? 'number' : undefined }));
+  const survivors = all.cases.filter((c) => c.survivors.length > 0);
+  return section(
+    'mutants',
+    'Would these evals notice a bad agent?',
+    h('p', {}, `${all.headline}. ${all.of}`),
+    table(
+      columns,
+      all.cases.map((c) => columns.map((col) => col.value(c))),
+      { 'aria-label': 'Mutants' },
+    ),
+    survivors.map((c) =>
+      folded([h('code', {}, c.case), ` ${integer(c.survivors.length)} of a bad agent's sessions pass`], () =>
+        h(
+          'ul',
+          {},
+          c.survivors.map((s) =>
+            h('li', {}, h('code', {}, s.name), ` ${s.what}. `, h('code', {}, s.position), `: write ${s.advice}`),
+          ),
+        ),
+        { class: 'plain' },
+      ),
+    ),
   );
 }
 
