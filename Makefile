@@ -155,6 +155,10 @@ record: agents runtimes ## Record the cassettes of ./evals anew with the real ag
 simulate: ## Print how often `sdd-eval compare` is wrong, and how often it sees what is so: 4 minutes; docs/decisions.md has it.
 	$(GO) run ./internal/testkit/simulate
 
+.PHONY: simulate-scale
+simulate-scale: ## Print how long a plan takes in shards and by queues, on 10 to 10,000 machines: docs/scale.md has it.
+	$(GO) run ./internal/testkit/simulatescale
+
 .PHONY: bench
 bench: ## Run the benchmarks of parts.
 	$(GO) test -run '^$$' -bench . -benchmem ./...

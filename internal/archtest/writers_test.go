@@ -77,6 +77,7 @@ var writers = []writer{
 	{"internal/testkit/mcpagent", nil, "an agent for tests, with its server"},
 	{"internal/testkit/mutants", nil, "a command for developers, in a directory of its own"},
 	{"internal/testkit/simulate", nil, "figures, for developers"},
+	{"internal/testkit/simulatescale", nil, "figures, for developers"},
 	{"internal/testkit/benchtable", nil, "a command for developers, in a directory of its own"},
 	{"internal/testkit/agentvsuites", nil, "a command for developers, in a checkout of public suites"},
 	{"internal/testkit/usermodule", nil, "our own texts, for tests"},
