@@ -332,3 +332,26 @@ func TestShardsShareBudget(t *testing.T) {
 	_, told = ran(t, 2, dir, nil, "run", "p.yaml", "--shard", "2/2", "--weights", "p.yaml")
 	require.Contains(t, told, "weights of units: ")
 }
+
+// TestShardsByFormerRun divides by what a former run took, which its report has.
+func TestShardsByFormerRun(t *testing.T) {
+	t.Parallel()
+	dir := project(t, strings.Replace(greenPlaybook, "NAME", "green", 1))
+	former, _ := ran(t, 0, dir, nil, "run", "p.yaml", "--mode", "record")
+	file, _ := ran(t, 0, dir, nil, "report", filepath.Base(former), "--format", "weights")
+	require.Equal(t, filepath.Join(former, "weights.json"), file)
+	var shards []string
+	for i := range 2 {
+		shard := fmt.Sprintf("%d/2", i+1)
+		run, _ := ran(t, 0, dir, nil, "run", "p.yaml", "--mode", "replay", "--shard", shard, "--weights", file)
+		data, err := os.ReadFile(filepath.Join(run, "manifest.json"))
+		require.NoError(t, err)
+		require.Contains(t, string(data), "packed by the times of former runs")
+		shards = append(shards, run)
+	}
+	merged, told := ran(t, 0, dir, nil, "merge", shards[0], shards[1])
+	require.Contains(t, told, "4 passed")
+	_, told = ran(t, 2, dir, nil, "report", filepath.Base(merged), "--format", "weights")
+	require.Contains(t, told, "no unit of this run says how long an agent takes")
+	require.Contains(t, told, "next: name a run whose agents ran: sdd-eval list")
+}

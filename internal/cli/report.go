@@ -37,8 +37,9 @@ The format human is what people need to score the variants, human-pack.html and 
 --format it is written too, if the playbook asks people for scores.
 
 These are only written if they are asked for: ctrf, for tools that read the Common Test Report Format;
-inspect, a log of Inspect for each variant, in the directory inspect; and skill-creator, the files that
-the scripts and the viewer of that skill read, of a run that tries a skill.
+inspect, a log of Inspect for each variant, in the directory inspect; skill-creator, the files that
+the scripts and the viewer of that skill read, of a run that tries a skill; and weights, how long units
+took, for run --shard.
 
 The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its
 line in the playbook, and adds the report to the summary of the job. It writes no file of the run.
@@ -61,8 +62,8 @@ sdd-eval report --format github`,
 			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest, which is the "+
 				"default; like the argument.")
 			f.list(&formats, "format", "The `LIST` of formats, separated by commas, of "+
-				strings.Join(all, ", ")+"; without it all files but those of ctrf, inspect, skill-creator and "+
-				"plugin-evals.", all...)
+				strings.Join(all, ", ")+"; without it all files but those of ctrf, inspect, skill-creator, "+
+				"plugin-evals and weights.", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
 			o.selection.define(f)
 			f.root(&root)
@@ -136,7 +137,8 @@ func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) (*re
 	if input, ok := errors.AsType[*engine.InputError](err); ok {
 		return nil, &exitError{code: exitUsage, err: input}
 	}
-	if errors.Is(err, report.ErrNotOfSkill) || errors.Is(err, report.ErrNotOfPlugin) {
+	if errors.Is(err, report.ErrNotOfSkill) || errors.Is(err, report.ErrNotOfPlugin) ||
+		errors.Is(err, report.ErrNoTimes) {
 		return nil, &exitError{code: exitUsage, err: err, next: fault.Advice(err)}
 	}
 	return rep, err

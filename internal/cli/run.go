@@ -166,8 +166,8 @@ func (o *runOptions) definePlaybook(f *flags) {
 	o.selection.define(f)
 	f.text(&o.shard, "shard", kindText, "Only the units of one shard, `I/N`, such as 1/3 for the first of three, or "+
 		"auto, as the CI system or the scheduler says; default: EVALTEST_SHARD. sdd-eval merge puts shards together.")
-	f.text(&o.weights, "weights", kindFile, "The `FILE` that says how long units take, weights.json of a former run; "+
-		"default: NAME.weights.json beside the playbook NAME.yaml.")
+	f.text(&o.weights, "weights", kindFile, "The `FILE` that says how long units take, which report --format "+
+		"weights writes of a former run; default: NAME.weights.json beside the playbook NAME.yaml.")
 	f.text(&o.again, "again", kindRun,
 		"The `RUN_ID` of the run whose units are run again, the beginning of one, or latest.")
 	f.list(&o.only, "only", "Only what ended so in the run that --again names: a `LIST` of "+

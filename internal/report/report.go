@@ -201,6 +201,7 @@ var Formats = []Format{
 	{Name: inspectDir, File: inspectDir, Asked: true, write: (*Report).inspect},
 	{Name: SkillCreator, File: iteration + "benchmark.json", Asked: true, write: (*Report).skillCreator},
 	asked(single(PluginEvals, "aggregate-result.json", (*Report).pluginEvals)),
+	asked(single("weights", "weights.json", (*Report).Weights)),
 }
 
 // Names returns the names of all formats.
