@@ -99,6 +99,9 @@ func (h *harness) skill(t *testing.T, dir, command string) (*skill.Suite, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.TakePlugin(t.Context(), false); err != nil {
+		return nil, err
+	}
 	switch h.mode() {
 	case engine.Record, engine.Live:
 		return nil, fault.Advise(errors.New("the skill may be a stranger's, and a test cannot ask before it starts"),

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 )
@@ -20,7 +21,7 @@ type skillOptions struct {
 	check, all, asJSON bool
 	suggest            bool
 	changed            string
-	triggers           bool
+	triggers, plugin   bool
 	arms, cases        string
 	trials             int
 	// mode is empty if it was not given.
@@ -40,7 +41,8 @@ func skillCommand() command {
 	return command{
 		name: "skill",
 		usage: "[DIR] [--agent KIND[/PRESET]] [--preset NAME] [--model M] [--judge KIND[/PRESET]]\n" +
-			"                 [--arms with,without | with,old=REV] [--trials N] [--triggers] [--case CASES]\n" +
+			"                 [--arms with,without | with,old=REV] [--trials N] [--triggers | --plugin]\n" +
+			"                 [--case CASES]\n" +
 			"                 [--mode missing|replay|record|live] [--all | --changed REF] [--yes]\n" +
 			"                 [--bless | --gate worse|not-worse|better|none]\n" +
 			"                 [--use-api-key] [--wait TIME] [--budget-usd USD] [--assume-cost USD]\n" +
@@ -55,6 +57,9 @@ what code cannot: it is asked through the same agent, so that no key is needed.
 
 --triggers asks the queries of a file of triggers, such as evals/trigger-eval.json, and counts how often
 the skill fires where it should, and where it should not.
+
+--plugin installs the plugin around the skill in its place, and runs the cases, too, whose prompt begins
+with a /command. What was recorded so is replayed so.
 
 With CI set, or where no agent has a login, it replays the recordings: no agent, no network, no key.
 They are in .sdd-eval beside evals.json: commit them.
@@ -108,6 +113,8 @@ func (o *skillOptions) define(f *flags) {
 		"of a commit; default: with,without.")
 	f.BoolVar(&o.triggers, "triggers", false, "Ask the queries that say whether the skill fires, in the place of the "+
 		"cases: each three times, with the skill alone, until that is sure.")
+	f.BoolVar(&o.plugin, "plugin", false, "Install the plugin around the skill in its place, and run the cases, too, "+
+		"whose prompt begins with a /command.")
 	f.number(&o.trials, "trials", 1, "Run each case `N` times in each arm; default: 1.")
 	f.text(&o.cases, "case", kindText, "Only these `CASES`, separated by commas.")
 	f.choice(&o.mode, "mode", "The `MODE`: missing, the default, records what has no recording or a stale one, and "+
@@ -149,6 +156,8 @@ func (o *skillOptions) complete(f *flags, args []string) error {
 	case o.triggers && (o.arms != "" || o.trials > 0 || o.judge != ""):
 		err = usageError("skill: --triggers asks each query three times, with the skill alone, and nobody judges: " +
 			"remove --arms, --trials and --judge")
+	case o.triggers && o.plugin:
+		err = usageError("skill: --triggers asks its queries with the skill alone: remove --plugin")
 	case o.asJSON && !o.check:
 		err = usageError("skill: --json is for --check")
 	case o.suggest && (!o.check || o.asJSON):
@@ -181,6 +190,9 @@ func (o skillOptions) line(more ...string) string {
 	}
 	if o.triggers {
 		args = append(args, "--triggers")
+	}
+	if o.plugin {
+		args = append(args, "--plugin")
 	}
 	args = append(args, more...)
 	args = append(args, "--agent", o.agent, "--preset", o.preset, "--model", o.model, "--judge", o.judge,
@@ -243,14 +255,25 @@ func (a *App) findSkills(ctx context.Context, o skillOptions) (suites []*skill.S
 			return nil, nil, err
 		}
 	}
+	plugins := false
 	for _, p := range places {
 		s, err := skill.Load(ctx, p)
 		if err != nil {
 			return nil, nil, err
 		}
+		if !o.triggers {
+			if err := s.TakePlugin(ctx, o.plugin); err != nil {
+				return nil, nil, usageError("skill: %w", err).hint(fault.Advice(err))
+			}
+		}
+		plugins = plugins || s.Plugin != nil
 		if changed(s) {
 			suites = append(suites, s)
 		}
+	}
+	if o.plugin && !plugins {
+		return nil, nil, usageError("skill: no case has a prompt that begins with a /command, which is what --plugin " +
+			"is for").hint("remove --plugin")
 	}
 	if len(suites) == 0 {
 		fmt.Fprintf(a.Stderr, "of %s none has changed since %s\n", count(len(places), "skill"), printable(o.changed))

@@ -127,6 +127,9 @@ func (r *skillRun) treeOf(name string) skill.Tree {
 	if t, rival := r.rivals[name]; rival {
 		return t
 	}
+	if p := r.plugin(); p != nil {
+		return p.Installed
+	}
 	return r.suite.Installed
 }
 
@@ -146,15 +149,20 @@ func (a *App) tellBrings(ctx context.Context, r *skillRun, name string, t skill.
 	fmt.Fprintf(a.Stderr, "\n%s has not run here before as it is now. It is code of whoever wrote it:\n",
 		printable(name))
 	dir := r.suite.Dir
+	p := r.plugin()
 	if _, rival := r.rivals[name]; rival {
 		dir = r.suite.Rivals[name]
+	} else if p != nil {
+		dir = p.Dir
 	}
 	line("from", a.originOf(ctx, r.suite, dir))
 	line("scripts", brings.Scripts...)
 	line("servers", brings.Servers...)
 	line("hooks", brings.Hooks...)
 	line("allows", brings.Allows...)
-	if around := aroundOf(ctx, r.suite); around != "" && dir == r.suite.Dir {
+	if p != nil {
+		line("plugin", p.Dir+" is installed, with all of that")
+	} else if around := aroundOf(ctx, r.suite); around != "" && dir == r.suite.Dir {
 		line("plugin", around)
 	}
 	reach := "the agent's token or key, its workspace, and what every program on this machine may read; " +

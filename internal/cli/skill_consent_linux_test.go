@@ -28,6 +28,7 @@ func consenting(root, text string, sessions int) *skillRun {
 			"hooks/hooks.json": {},
 		},
 	}}}
+	r.options.front = new(skillOptions)
 	r.preview.Sandbox = "bwrap"
 	for range sessions {
 		r.preview.Units = append(r.preview.Units, engine.PreviewedUnit{StartsAgent: true})

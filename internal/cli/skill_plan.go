@@ -17,6 +17,9 @@ func (a *App) announce(r *skillRun) {
 		}
 	}
 	line("skill", fmt.Sprintf("%s in %s, digest %s", s.Name, a.shownFile(s.File(s.Dir)), s.Installed.Digest()))
+	if p := r.plugin(); p != nil {
+		line("plugin", fmt.Sprintf("%s, installed in place of the skill, digest %s", p.Dir, p.Installed.Digest()))
+	}
 	var who strings.Builder
 	who.WriteString(r.agent.Kind)
 	for _, part := range []string{r.agent.Preset, r.agent.Model} {
@@ -106,7 +109,7 @@ func (r *skillRun) leftOut() string {
 		parts = append(parts, some(broken)+" (cannot be run: --check says why)")
 	}
 	if len(commands) > 0 {
-		parts = append(parts, some(commands)+" (begins with a /command)")
+		parts = append(parts, some(commands)+" (begins with a /command, which needs --plugin)")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -52,6 +52,14 @@ func (r *skillRun) sessions() int {
 	return n
 }
 
+// plugin is what is installed in place of the skill; nil: the skill is.
+func (r *skillRun) plugin() *skill.Plugin {
+	if r.options.front.triggers {
+		return nil
+	}
+	return r.suite.Plugin
+}
+
 // others are the ids of the arms that the one with the skill is compared with.
 func (r *skillRun) others() []string {
 	var ids []string
@@ -148,7 +156,7 @@ func (r *skillRun) isWhole() bool {
 
 // ofTriggers are the options of the run of a skill's queries that goes along with that of its cases.
 func (o skillOptions) ofTriggers() skillOptions {
-	o.triggers, o.judge, o.gate = true, "", ""
+	o.triggers, o.plugin, o.judge, o.gate = true, false, "", ""
 	return o
 }
 

@@ -28,7 +28,10 @@ func shows(kind string) error {
 
 // atQueries says how to ask the queries of a skill that has no cases.
 func atQueries(o skillOptions, s *skill.Suite) string {
-	switch n := len(s.Asked()); {
+	n := len(s.Asked())
+	switch commands := s.Commands(); {
+	case commands > 0 && !o.triggers:
+		return "; " + count(commands, "prompt") + " with a /command, which --plugin runs"
 	case o.triggers:
 		return "; and no query, as in evals/trigger-eval.json"
 	case n > 0:

@@ -256,14 +256,18 @@ func (r *Runner) arms(ctx context.Context) (map[string]*arm, error) {
 	return all, nil
 }
 
-// skillsOf returns the skills that an arm lays where its agent looks for them, as manifests have them; nil for no arm.
+// skillsOf returns the skills that an arm lays where its agent looks for them, and its plugins, as manifests have them;
+// nil for no arm.
 func (r *Runner) skillsOf(a *arm) (skills []rundir.Skill) {
 	if a == nil || a.place == "" {
 		return nil
 	}
 	for _, file := range slices.Sorted(maps.Keys(a.files)) {
-		dir := path.Dir(file)
-		if path.Base(file) != plan.SkillFile || path.Dir(dir) != a.place {
+		dir, ofPlugin := strings.CutSuffix(file, "/"+plan.PluginFile)
+		if !ofPlugin || !slices.Contains(a.installed, dir) {
+			dir, ofPlugin = path.Dir(file), false
+		}
+		if !ofPlugin && (path.Base(file) != plan.SkillFile || path.Dir(dir) != a.place) {
 			continue
 		}
 		t := skill.Tree{Files: make(map[string]workspace.Seed)}
@@ -272,10 +276,12 @@ func (r *Runner) skillsOf(a *arm) (skills []rundir.Skill) {
 				t.Files[below] = f
 			}
 		}
-		name, _ := plan.NameAtHead(plan.SkillFile, a.files[file].Data)
-		from := ""
+		name, from := "", ""
+		if !ofPlugin {
+			name, _ = plan.NameAtHead(plan.SkillFile, a.files[file].Data)
+		}
 		if source := a.from[file]; source != "" {
-			from = r.fromRoot(filepath.Dir(source))
+			from = r.fromRoot(strings.TrimSuffix(source, filepath.FromSlash(strings.TrimPrefix(file, dir))))
 		}
 		skills = append(skills, rundir.Skill{Name: cmp.Or(name, path.Base(dir)), Path: from, Digest: t.Digest()})
 	}

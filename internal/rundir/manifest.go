@@ -162,7 +162,7 @@ type Variant struct {
 	// Given is a digest of what its units get that their cases do not say: steps, and words that it adds to prompts.
 	// It is empty for a variant without units.
 	Given string `json:"given,omitempty"`
-	// Skills are those that it puts where its agent looks for skills, by whatever key.
+	// Skills are those that it puts where its agent looks for skills, by whatever key, and its plugins.
 	Skills []Skill `json:"skills,omitempty"`
 }
 

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/disk"
-	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -51,16 +49,11 @@ func (t Tree) Brings() Brings {
 }
 
 // Around returns what the plugin around the skill brings beside its skills, and its directory below the root; empty:
-// there is none. Agents get none of it.
+// there is none. Without [Suite.TakePlugin] agents get none of it.
 func (s *Suite) Around(ctx context.Context) (dir string, b Brings, err error) {
-	for dir = s.Dir; ; dir = path.Dir(dir) {
-		manifest := s.File(path.Join(dir, plan.PluginFile))
-		if _, err := disk.Tree(s.Root).ReadRegular(manifest, doc.MaxSize); err == nil {
-			break
-		}
-		if dir == "." || dir == "" {
-			return "", Brings{}, nil
-		}
+	dir, manifest := s.around()
+	if manifest == nil {
+		return "", Brings{}, nil
 	}
 	t, err := Install(ctx, workspace.Source{Dir: s.File(dir)}, plan.PluginFile)
 	maps.DeleteFunc(t.Files, func(file string, _ workspace.Seed) bool { return strings.HasPrefix(file, "skills/") })

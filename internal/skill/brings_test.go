@@ -1,8 +1,10 @@
 package skill
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,4 +111,34 @@ func TestAround(t *testing.T) {
 	require.Equal(t, Brings{
 		Servers: []string{"m: npx x"}, Hooks: []string{".claude-plugin/plugin.json"},
 	}, b)
+}
+
+// TestTakePlugin: agents get of a plugin neither the evals of the suite, wherever it has them, nor what is said there.
+func TestTakePlugin(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		".claude-plugin/plugin.json": `{"name": "o/.."}`, "commands/go.md": "",
+		"skills/pdf/SKILL.md":    "---\nname: pdf\n---\n",
+		"skills/pdf/baselines/a": "", "quality/notes.md": "", "quality/evals/.sdd-eval/baseline.json": "",
+		"quality/evals/evals.json": `{"skill_name": "pdf", "evals": [{"prompt": "/go", "expected_output": "Gone."}]}`,
+	} {
+		file := filepath.Join(root, "office", filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	s, err := Load(t.Context(), Place{root, "office/quality/evals"})
+	require.NoError(t, err)
+	require.NoError(t, s.TakePlugin(t.Context(), false))
+	require.Nil(t, s.Plugin, "nobody asks, and nothing is recorded")
+	require.Zero(t, s.Runnable())
+	require.False(t, s.Concerns([]string{"office/commands/go.md"}))
+	require.NoError(t, s.TakePlugin(t.Context(), true))
+	require.Equal(t, 1, s.Runnable())
+	require.Empty(t, s.Findings)
+	require.True(t, s.Concerns([]string{"office/commands/go.md"}))
+	require.Equal(t, "office", s.Plugin.Dir)
+	require.Equal(t, "pdf", s.Plugin.Name, "a name that is no directory's is not taken")
+	require.Equal(t, []string{
+		".claude-plugin/plugin.json", "commands/go.md", "quality/notes.md", "skills/pdf/SKILL.md",
+	}, slices.Sorted(maps.Keys(s.Plugin.Installed.Files)))
 }

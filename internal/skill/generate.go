@@ -22,6 +22,12 @@ import (
 // Generated is the directory, below a project's root and with slashes, of the playbooks that are written for skills.
 const Generated = ".llman/sdd-eval/skills"
 
+// copies is the directory of what agents get of skills, below a project's root and with slashes.
+const copies = Generated + "/copies"
+
+// isCopy reports whether a directory is one of those, which git ignores.
+func isCopy(dir string) bool { return strings.Contains(filepath.ToSlash(dir), "/"+copies+"/") }
+
 // The words for arms.
 const (
 	With    = "with"
@@ -83,7 +89,7 @@ func (s *Suite) Generate(ctx context.Context, o Options, arms []string) (string,
 		return "", err
 	}
 	for _, word := range arms {
-		arm, err := s.arm(ctx, word)
+		arm, err := s.arm(ctx, word, s.Plugin != nil)
 		if err != nil {
 			return "", fmt.Errorf("arm %s: %w", word, err)
 		}
@@ -133,10 +139,14 @@ func (s *Suite) write(dir, name string, text []byte) (string, error) {
 	return file, disk.Tree(s.Root).Replace(file, text, 0o644)
 }
 
-func (s *Suite) arm(ctx context.Context, word string) (Arm, error) {
+// arm makes an arm, of the skill or of the plugin in its place.
+func (s *Suite) arm(ctx context.Context, word string, plugin bool) (Arm, error) {
 	id, rev, _ := strings.Cut(word, "=")
 	a := Arm{ID: id, Reference: id != With}
 	tree := s.Installed
+	if plugin {
+		tree = s.Plugin.Installed
+	}
 	switch id {
 	case Without:
 		return a, nil
@@ -145,20 +155,28 @@ func (s *Suite) arm(ctx context.Context, word string) (Arm, error) {
 		if err != nil {
 			return a, err
 		}
-		tree, err = Install(ctx, workspace.Source{Dir: s.File(s.Dir), Commit: commit}, plan.SkillFile)
+		if plugin {
+			tree, err = s.installPlugin(ctx, workspace.Source{Dir: s.File(s.Plugin.Dir), Commit: commit}, s.Plugin.Dir)
+		} else {
+			tree, err = Install(ctx, workspace.Source{Dir: s.File(s.Dir), Commit: commit}, plan.SkillFile)
+		}
 		if err != nil {
 			return a, fmt.Errorf("commit %.12s: %w", commit, err)
 		}
 	}
 	var err error
-	a.Copy, err = s.copy(tree, s.Folder())
+	if plugin {
+		a.Plugin, err = s.copyPlugin(tree)
+	} else {
+		a.Copy, err = s.copy(tree, s.Folder())
+	}
 	return a, err
 }
 
 // copy writes what agents get of a skill into a directory that is named by it and its content, and returns that.
 func (s *Suite) copy(t Tree, name string) (string, error) {
 	root := disk.Tree(s.Root)
-	above := filepath.Join(s.File(Generated), "copies")
+	above := s.File(copies)
 	dir := filepath.Join(above, name+"-"+t.Digest())
 	if err := root.MkdirAll(above); err != nil {
 		return "", err
@@ -194,8 +212,8 @@ func (s *Suite) Void() []string {
 	return ids
 }
 
-// Concerns reports whether one of some files, by their paths below the root, is of the skill as agents get it, of the
-// evals with their recordings and baseline, or of a case.
+// Concerns reports whether one of some files, by their paths below the root, is of the skill or the plugin as agents
+// get it, of the evals with their recordings and baseline, or of a case.
 func (s *Suite) Concerns(files []string) bool {
 	return slices.ContainsFunc(files, func(file string) bool {
 		if rel, ok := below(s.Dir, file); ok && s.Dir != "" && !isLeftOut(rel) {
@@ -203,6 +221,11 @@ func (s *Suite) Concerns(files []string) bool {
 		}
 		if _, ok := below(s.EvalsDir(), file); ok {
 			return true
+		}
+		if s.Plugin != nil {
+			if rel, ok := below(s.Plugin.Dir, file); ok && !isLeftOut(rel) {
+				return true
+			}
 		}
 		return slices.ContainsFunc(s.Cases, func(c Case) bool {
 			return slices.ContainsFunc(c.Inputs, func(in Input) bool {

@@ -31,7 +31,9 @@ type Tree struct {
 // a repository, all; without what shows how agents are judged, or how others did. Src may leave out more. File is the
 // one by which agents know it: [plan.SkillFile], or [plan.PluginFile] of a plugin.
 func Install(ctx context.Context, src workspace.Source, file string) (Tree, error) {
-	src.Git = workspace.Unignored
+	if !isCopy(src.Dir) {
+		src.Git = workspace.Unignored
+	}
 	for _, name := range neverInstalled {
 		src.Exclude = append(src.Exclude, name, name+"/**")
 	}
@@ -51,11 +53,29 @@ func Install(ctx context.Context, src workspace.Source, file string) (Tree, erro
 		return Tree{}, fmt.Errorf("a %s is a directory with a %s, and there is none that git does not ignore: add "+
 			"it, or change .gitignore", what, file)
 	}
-	if evals := evalsOf(files[plan.PluginFile].Data); file == plan.PluginFile && evals != "" {
-		maps.DeleteFunc(files, func(p string, _ workspace.Seed) bool { return strings.HasPrefix(p, evals+"/") })
+	if file == plan.PluginFile {
+		withoutEvals(files)
 	}
 	withoutWaza(files)
 	return Tree{files, t.LeftOut()}, nil
+}
+
+// withoutEvals removes from a plugin's files those of the evals that its manifest names, and what is not installed of
+// its skills.
+func withoutEvals(files map[string]workspace.Seed) {
+	evals := evalsOf(files[plan.PluginFile].Data)
+	var skills []string
+	for p := range files {
+		if path.Base(p) == plan.SkillFile {
+			skills = append(skills, path.Dir(p))
+		}
+	}
+	maps.DeleteFunc(files, func(p string, _ workspace.Seed) bool {
+		return evals != "" && strings.HasPrefix(p, evals+"/") || slices.ContainsFunc(skills, func(dir string) bool {
+			rel, ok := below(dir, p)
+			return ok && isLeftOut(rel)
+		})
+	})
 }
 
 // withoutWaza removes a suite of waza that is beside the skill's file: its tasks say what is expected.

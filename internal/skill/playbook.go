@@ -30,9 +30,9 @@ type Options struct {
 // Arm is a variant: what agents get of the skill.
 type Arm struct {
 	ID string
-	// Copy is a directory with what agents get of the skill, and Skill one from which that is installed; absolute. Both
-	// empty: they get nothing.
-	Copy, Skill string
+	// Copy is a directory with what agents get of the skill, Skill one from which that is installed, and Plugin one
+	// from which the plugin is that has it; absolute. All empty: they get nothing.
+	Copy, Skill, Plugin string
 	// Rivals are directories with what agents get of further skills, by the names of these.
 	Rivals    map[string]string
 	Reference bool
@@ -183,6 +183,10 @@ func (w *writer) arm(a Arm, who playbook.Agent, folder string) error {
 	case a.Skill != "":
 		from, err := w.path(a.Skill)
 		w.line(2, "skills: [%s]", from)
+		return err
+	case a.Plugin != "":
+		from, err := w.path(a.Plugin)
+		w.line(2, "plugins: [%s]", from)
 		return err
 	case a.Copy == "":
 		return nil

@@ -94,7 +94,7 @@ func (s *Suite) GenerateTriggers(ctx context.Context, o Options) (string, error)
 	if err := s.makeDir(&o); err != nil {
 		return "", err
 	}
-	arm, err := s.arm(ctx, With)
+	arm, err := s.arm(ctx, With, false)
 	if err != nil {
 		return "", err
 	}

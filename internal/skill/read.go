@@ -184,6 +184,9 @@ var caseKeys = []string{
 	"must_not_have", "expect", "fail", "expected_behavior", "evaluation_criteria",
 }
 
+// commandPrompt is the rule of the findings of cases that are skipped for their prompts.
+const commandPrompt = "command-prompt"
+
 var slashCommand = lazyregexp.New(`^\s*/[a-zA-Z][\w:-]*(\s|$)`)
 
 func (r *reader) readCase(n *doc.Node) Case {
@@ -205,7 +208,7 @@ func (r *reader) readCase(n *doc.Node) Case {
 	}
 	c.Command = slashCommand.MatchString(c.Prompt)
 	if c.Command {
-		r.add(Note, "command-prompt", n.Get("prompt").Position(), c.ID,
+		r.add(Note, commandPrompt, n.Get("prompt").Position(), c.ID,
 			"the prompt begins with a /command, which only a plugin knows: the case is skipped", "")
 	}
 	r.readChecks(&c, n)

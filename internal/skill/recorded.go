@@ -34,6 +34,21 @@ func (s *Suite) TriggersRecorded() bool {
 	return err == nil && len(files) > 0
 }
 
+// commandRecorded reports whether a case whose prompt begins with a /command was recorded with a plugin. A recording
+// that cannot be read counts.
+func (s *Suite) commandRecorded() bool {
+	tree, files := s.recordings(false)
+	return slices.ContainsFunc(files, func(file string) bool {
+		id := filepath.Base(filepath.Dir(file))
+		if strings.Contains(filepath.Base(file), ".judges.") || !strings.HasPrefix(filepath.Base(file), With+".") ||
+			!slices.ContainsFunc(s.Cases, func(c Case) bool { return c.Command && c.ID == id }) {
+			return false
+		}
+		c, err := cassette.Open(tree, file)
+		return err != nil || c.Header.Fingerprints.Plugins != nil
+	})
+}
+
 // RecordedAgent returns the agent of the recordings of the cases or of the queries, else of the others, without its
 // preset; false: there are none.
 func (s *Suite) RecordedAgent(queries bool) (playbook.Agent, bool) {

@@ -116,6 +116,8 @@ type SessionsReport struct {
 	Queries  int `json:"queries"`
 	Runs     int `json:"runs"`
 	Sessions int `json:"sessions"`
+	// Commands are the cases that run only with the plugin around the skill.
+	Commands int `json:"commands,omitempty"`
 }
 
 // KeyReport is a key that means nothing here.
@@ -176,6 +178,7 @@ func (s *Suite) Report(shown func(path string) string) Report {
 	}
 	r.Sessions = SessionsReport{
 		Cases: s.Runnable(), Arms: arms, Trials: trials, Queries: len(s.Asked()), Runs: queryRuns,
+		Commands: s.Commands(),
 	}
 	r.Sessions.Sessions = r.Sessions.Cases*arms*trials + r.Sessions.Queries*queryRuns
 	for _, k := range s.Unknown {
@@ -266,6 +269,9 @@ func (r Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(t, ", %d queries × %d runs", s.Queries, s.Runs)
 	}
 	fmt.Fprintf(t, ": %s\n", plural(s.Sessions, "session"))
+	if s.Commands > 0 {
+		fmt.Fprintf(t, "skipped\t%s, which --plugin runs\n", plural(s.Commands, "case"))
+	}
 	for _, k := range r.Unknown {
 		fmt.Fprintf(t, "not used\tkey %s of a %s, %s, first at %s:%d\n", excerpt.Quote(k.Name, maxLine), k.In,
 			times(k.Count), line(k.File), k.Line)

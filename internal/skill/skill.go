@@ -27,6 +27,8 @@ type Suite struct {
 	Queries  []Query
 	// Installed is what agents get of the skill.
 	Installed Tree
+	// Plugin is installed in place of the skill where cases are run; nil: none is.
+	Plugin *Plugin
 	// Rivals are the directories of other skills, below Root, that queries name, by their names.
 	Rivals map[string]string
 	// Unknown are keys that were read and mean nothing here.
@@ -45,7 +47,7 @@ type Case struct {
 	Expected string
 	Inputs   []Input
 	Checks   []Check
-	// Command: the prompt begins with a /command, which only the plugin of that name knows.
+	// Command: the prompt begins with a /command, which only a plugin knows, and none is installed.
 	Command bool
 	// Broken: there is a finding of level [Error], so that the case cannot be run or judged.
 	Broken   bool
