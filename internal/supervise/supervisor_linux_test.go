@@ -15,6 +15,22 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
 
+// TestSendOrderToWhoEnds: who has the whole order may have ended as soon as it is sent, as a supervisor does that cannot
+// execute the program: what it reported is still to be read.
+func TestSendOrderToWhoEnds(t *testing.T) {
+	for range 1_000 {
+		ours, theirs, err := socketPair()
+		require.NoError(t, err)
+		go func() {
+			defer theirs.Close()
+			_, _, _, _ = receiveOrder(theirs)
+		}()
+		err = sendOrder(ours, askRun, []byte("text"))
+		require.NoError(t, ours.Close())
+		require.NoError(t, err)
+	}
+}
+
 func FuzzSpec(f *testing.F) {
 	f.Add("/bin/true", "", false, "true", "PATH=/bin", "")
 	f.Add("/b\xffn", "/dir", true, "sh\n-c\n\n", "A=\nB=\xfe", "/usr\n/lib")

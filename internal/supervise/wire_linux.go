@@ -61,7 +61,7 @@ func sendOrder(control *os.File, what byte, text []byte, files ...*os.File) erro
 		return sendErr != unix.EAGAIN
 	})
 	runtime.KeepAlive(files)
-	if err = errors.Join(err, sendErr); err != nil {
+	if err = errors.Join(err, sendErr); err != nil || n == len(order) { // who has all of it may have ended
 		return err
 	}
 	_, err = control.Write(order[n:])
