@@ -15,8 +15,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
 
-// TestSendOrderToWhoEnds: who has the whole order may have ended as soon as it is sent, as a supervisor does that cannot
-// execute the program: what it reported is still to be read.
+// TestSendOrderToWhoEnds: who has the whole order may have ended as soon as it is sent, as a supervisor does that
+// cannot execute the program: what it reported is still to be read.
 func TestSendOrderToWhoEnds(t *testing.T) {
 	for range 1_000 {
 		ours, theirs, err := socketPair()
