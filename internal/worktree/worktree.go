@@ -154,7 +154,7 @@ const (
 // busy matches git's errors when another process uses the repository: about locks, and about directories of worktrees
 // that are being made or removed.
 var busy = regexp.MustCompile(`(?i)\.lock'|could not lock|file exists|another git process|` +
-	`failed to read .*worktrees/|cannot (open|read) .*worktrees/`)
+	`failed to read .*worktrees/|(invalid path|cannot (open|read)) .*worktrees/`)
 
 // retried runs git, again and again while another process uses the repository, for as long as patience. It calls again,
 // unless that is nil, before each further attempt.

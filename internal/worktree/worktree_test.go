@@ -260,6 +260,29 @@ func TestAtOnce(t *testing.T) {
 	noneLeft(t, dir)
 }
 
+// TestListBusy puts a git into PATH that once meets a worktree that another process removes.
+func TestListBusy(t *testing.T) {
+	dir := newRepository(t)
+	real, err := exec.LookPath("git")
+	require.NoError(t, err)
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(`#!/bin/sh
+case "$*" in
+*"worktree list"*)
+	if [ ! -e "$0.met" ]; then
+		echo >"$0.met"
+		echo "fatal: Invalid path '/x/.git/worktrees/worktree-7': No such file or directory" >&2
+		exit 128
+	fi
+esac
+exec "`+real+`" "$@"
+`), 0o755))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	_, err = Add(t.Context(), dir, "HEAD")
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(bin, "git.met"))
+}
+
 // TestBusy puts a git into PATH that fails twice because the repository is busy, and leaves half a worktree each time.
 func TestBusy(t *testing.T) {
 	dir := newRepository(t)
