@@ -102,15 +102,15 @@ func (c *command) run(ctx context.Context, args []string) (int, error) {
 		name, args = args[0], args[1:]
 	}
 	do, ok := map[string]func(context.Context, []string) (int, error){
-		"run": c.runPlaybook, "worker": c.work, "status": c.status, "cancel": c.cancel, "fetch": c.fetch,
-		"remove": c.remove,
+		"run": c.runPlaybook, "worker": c.work, "status": c.status, "cancel": c.on("cancel", c.cancel),
+		"fetch": c.on("fetch", c.fetch), "remove": c.on("remove", c.remove),
 	}[name]
 	if name == "help" || name == "--help" || name == "-h" {
 		fmt.Fprintf(c.stdout, usage, f.FlagUsagesWrapped(100))
 		return exitOK, nil
 	}
 	if !ok {
-		return exitUsage, fmt.Errorf("no command %q: use run, worker, status, cancel, fetch or remove; "+
+		return exitUsage, fmt.Errorf("there is no command %q: use run, worker, status, cancel, fetch or remove; "+
 			"sdd-eval-scale help says more", name)
 	}
 	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
@@ -279,7 +279,7 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%w\nnext: %s", err, c.line("run", "--resume", r.ID))
 	}
-	return c.fetchRun(ctx, q, r.ID)
+	return c.fetch(ctx, q, r.ID)
 }
 
 // line returns a command line for people, with the flags that say where the queue is.
@@ -323,6 +323,8 @@ func (c *command) submit(ctx context.Context, q *queue.Queue, limits map[string]
 	return scale.Submit(ctx, q, o)
 }
 
+var errInterrupted = errors.New("interrupted: the queue keeps the run")
+
 // look is how often a run is looked at.
 const look = 300 * time.Millisecond
 
@@ -340,7 +342,7 @@ func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error
 	for {
 		waiting, err := q.Waiting(ctx, r.ID)
 		if ctx.Err() != nil {
-			return errors.New("interrupted: the queue keeps the run")
+			return errInterrupted
 		}
 		if err != nil {
 			tell("the queue does not answer: %v", err)
@@ -360,7 +362,7 @@ func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error
 	for deadline := time.Now().Add(q.Lease() + 20*time.Second); ; wait(ctx, look) {
 		s, err := q.Status(ctx, r.ID)
 		if ctx.Err() != nil {
-			return errors.New("interrupted: the queue keeps the run")
+			return errInterrupted
 		}
 		if err == nil && (s.Counts().Running == 0 || time.Now().After(deadline)) {
 			c.tellStatus(s, tell, time.Since(began))
@@ -447,14 +449,6 @@ func (c *command) work(ctx context.Context, args []string) (int, error) {
 	return exitInterrupted, nil
 }
 
-// one returns the only argument, a run.
-func one(name string, args []string) (string, error) {
-	if len(args) != 1 {
-		return "", usagef("%s: give one RUN; sdd-eval-scale status lists them", name)
-	}
-	return args[0], nil
-}
-
 func (c *command) status(ctx context.Context, args []string) (int, error) {
 	if len(args) > 1 {
 		return 0, usagef("status: give one RUN or none")
@@ -492,50 +486,36 @@ func (c *command) status(ctx context.Context, args []string) (int, error) {
 	return exitOK, nil
 }
 
-func (c *command) cancel(ctx context.Context, args []string) (int, error) {
-	id, err := one("cancel", args)
-	if err != nil {
-		return 0, err
+// on returns a command that does something about the run that its only argument names.
+func (c *command) on(name string, do func(ctx context.Context, q *queue.Queue, id string) (int, error)) func(
+	context.Context, []string,
+) (int, error) {
+	return func(ctx context.Context, args []string) (int, error) {
+		if len(args) != 1 {
+			return 0, usagef("%s: give one RUN; sdd-eval-scale status lists them", name)
+		}
+		q, shut, err := c.open(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer shut()
+		return do(ctx, q, args[0])
 	}
-	q, shut, err := c.open(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer shut()
+}
+
+func (c *command) cancel(ctx context.Context, q *queue.Queue, id string) (int, error) {
 	if _, err := q.Run(ctx, id); err != nil {
 		return 0, err
 	}
 	return exitOK, q.End(ctx, id, queue.End{Kind: queue.Cancelled, Why: "by hand"})
 }
 
-func (c *command) remove(ctx context.Context, args []string) (int, error) {
-	id, err := one("remove", args)
-	if err != nil {
-		return 0, err
-	}
-	q, shut, err := c.open(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer shut()
+func (c *command) remove(ctx context.Context, q *queue.Queue, id string) (int, error) {
 	return exitOK, q.Remove(ctx, id)
 }
 
-func (c *command) fetch(ctx context.Context, args []string) (int, error) {
-	id, err := one("fetch", args)
-	if err != nil {
-		return 0, err
-	}
-	q, shut, err := c.open(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer shut()
-	return c.fetchRun(ctx, q, id)
-}
-
-// fetchRun makes a run's directory, and lets sdd-eval finish it: jobs after the units, reports, the verdict.
-func (c *command) fetchRun(ctx context.Context, q *queue.Queue, id string) (int, error) {
+// fetch makes a run's directory, and lets sdd-eval finish it: jobs after the units, reports, the verdict.
+func (c *command) fetch(ctx context.Context, q *queue.Queue, id string) (int, error) {
 	done, err := scale.Fetch(ctx, q, id, c.root, c.secrets)
 	if err != nil {
 		return 0, fmt.Errorf("%w\nnext: %s", err, c.line("status", id))

@@ -64,7 +64,7 @@ type packer struct {
 	bytes int64
 }
 
-var errUnfit = errors.New("neither a regular file nor a link to a place in the same tree")
+var errUnfit = errors.New("it is neither a regular file nor a link to a place in the same tree")
 
 func (p *packer) add(name string) error {
 	if !fit(name) {
@@ -157,8 +157,12 @@ func Unpack(data []byte, dir string) error {
 		}
 	}
 	// The checksum stands behind the archive.
-	if n, err := io.Copy(io.Discard, io.LimitReader(zip, 1<<20)); err != nil || n == 1<<20 {
-		return fmt.Errorf("unpack: what follows the archive: %w", errors.Join(err, errors.New("more than padding")))
+	n, err := io.Copy(io.Discard, io.LimitReader(zip, 1<<20))
+	if err == nil && n == 1<<20 {
+		err = errors.New("more than padding follows the archive")
+	}
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
 	}
 	return nil
 }
@@ -173,7 +177,7 @@ type unpacker struct {
 
 func (u *unpacker) entry(h *tar.Header) error {
 	if !fit(h.Name) {
-		return fmt.Errorf("%.200q is no name of a file in an archive", h.Name)
+		return fmt.Errorf("the name %.200q is not a path below the archive's directory", h.Name)
 	}
 	if u.files[h.Name] || u.dirs[h.Name] {
 		return fmt.Errorf("%.200q is there twice", h.Name)
@@ -187,7 +191,7 @@ func (u *unpacker) entry(h *tar.Header) error {
 	switch h.Typeflag {
 	case tar.TypeSymlink:
 		if !fitLink(h.Name, h.Linkname) {
-			return fmt.Errorf("%.200q is a link to %.200q, which is outside", h.Name, h.Linkname)
+			return fmt.Errorf("%.200q is a link to %.200q, which is outside of the archive", h.Name, h.Linkname)
 		}
 		return u.root.Symlink(filepath.FromSlash(h.Linkname), filepath.FromSlash(h.Name))
 	case tar.TypeReg:
@@ -215,7 +219,7 @@ func (u *unpacker) mkdir(dir string) error {
 		return nil
 	}
 	if u.files[dir] {
-		return fmt.Errorf("%.200q is a file and a directory", dir)
+		return fmt.Errorf("%.200q is there as a file and as a directory", dir)
 	}
 	if err := u.mkdir(path.Dir(dir)); err != nil {
 		return err

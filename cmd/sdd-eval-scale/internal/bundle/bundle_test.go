@@ -101,16 +101,16 @@ func link(name, target string) tar.Header {
 func hostile(t testing.TB) map[string][]byte {
 	cut := archive(t, file("a"))
 	return map[string][]byte{
-		"is no name of a file":                  archive(t, file("../a")),
-		`"/a" is no name of a file`:             archive(t, file("/a")),
-		`"a/../../b" is no name`:                archive(t, file("a/../../b")),
-		`"a" is there twice`:                    archive(t, file("a"), file("a")),
-		`"d" is there twice`:                    archive(t, file("d/a"), link("d", "a")),
-		`"d" is a file and a directory`:         archive(t, link("d", "e"), file("d/a")),
-		`"l" is a link to "/etc", which is`:     archive(t, link("l", "/etc")),
-		`"l" is a link to "..", which is`:       archive(t, link("l", "..")),
-		`"m" is a link to "d/l/../..", which`:   archive(t, link("d/l", ".."), link("m", "d/l/../..")),
-		`"p" is neither a regular file nor a l`: archive(t, tar.Header{Typeflag: tar.TypeFifo, Name: "p"}),
+		`the name "../a" is not a path`:             archive(t, file("../a")),
+		`the name "/a" is not a path`:               archive(t, file("/a")),
+		`the name "a/../../b" is not a path`:        archive(t, file("a/../../b")),
+		`"a" is there twice`:                        archive(t, file("a"), file("a")),
+		`"d" is there twice`:                        archive(t, file("d/a"), link("d", "a")),
+		`"d" is there as a file and as a directory`: archive(t, link("d", "e"), file("d/a")),
+		`"l" is a link to "/etc", which is`:         archive(t, link("l", "/etc")),
+		`"l" is a link to "..", which is`:           archive(t, link("l", "..")),
+		`"m" is a link to "d/l/../..", which`:       archive(t, link("d/l", ".."), link("m", "d/l/../..")),
+		`"p" is neither a regular file nor a l`:     archive(t, tar.Header{Typeflag: tar.TypeFifo, Name: "p"}),
 		`"h" is neither a regular file`: archive(t, tar.Header{
 			Typeflag: tar.TypeLink, Name: "h", Linkname: "/etc/passwd",
 		}),

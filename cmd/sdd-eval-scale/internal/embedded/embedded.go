@@ -23,7 +23,7 @@ type Server struct {
 func Start(dir string) (*Server, error) {
 	s, err := start(dir)
 	if err != nil {
-		return nil, fmt.Errorf("embedded queue in %s: %w", dir, err)
+		return nil, fmt.Errorf("start the embedded queue in %s: %w", dir, err)
 	}
 	return s, nil
 }
@@ -42,8 +42,8 @@ func start(dir string) (_ *Server, err error) {
 		}
 	}()
 	if err := disk.Lock(lock); errors.Is(err, disk.ErrLocked) {
-		return nil, errors.New("another process runs it: wait for its end, or run a NATS server and name it " +
-			"with --queue")
+		return nil, errors.New("another process has it: wait until that ends, or start a NATS server and name its " +
+			"URL with --queue")
 	} else if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func start(dir string) (_ *Server, err error) {
 	s.Start()
 	if !s.ReadyForConnections(30 * time.Second) {
 		s.Shutdown()
-		return nil, errors.New("the server does not start within 30 s")
+		return nil, errors.New("the server did not start within 30 s: its disk may be slow or full; try again")
 	}
 	return &Server{s, lock}, nil
 }
