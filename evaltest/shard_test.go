@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -73,7 +74,7 @@ func TestRows(t *testing.T) {
 	parts, err := rundir.PartsIn(root)
 	require.NoError(t, err)
 	require.Len(t, parts, shards)
-	merged, err := rundir.Merge(context.Background(), t.TempDir(), "", parts, new(secret.Set))
+	merged, err := rundir.Merge(context.Background(), t.TempDir(), "", time.Time{}, parts, new(secret.Set))
 	require.NoError(t, err)
 	defer merged.Close()
 	require.Nil(t, merged.Missing)

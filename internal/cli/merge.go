@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
@@ -63,7 +64,9 @@ func (a *App) merge(ctx context.Context, o mergeOptions, dirs []string) error {
 		}
 		parts = append(parts, found...)
 	}
-	merged, err := rundir.Merge(ctx, root, o.into, parts, a.secrets)
+	now := time.Now()
+	id := rundir.NewID(now, parts[0].Manifest().Name, o.into)
+	merged, err := rundir.Merge(ctx, root, id, now, parts, a.secrets)
 	if err != nil {
 		return misfit(err)
 	}

@@ -85,11 +85,14 @@ func isRun(dir string) bool {
 }
 
 // Merge makes a run below the project root that has what all the parts of a plan have, and returns it locked, with
-// state running: the jobs after the units may be run, and then the caller calls [Run.Finish] with [Merged.State]. Id is
-// the last part of its id; empty: a random one. Parts of different plans, a shard that is there twice and a unit with
-// two results are errors, which name the directories. What no part has, has not run, and the run says why.
-func Merge(ctx context.Context, root, id string, parts []*Run, mask *secret.Set) (Merged, error) {
-	m, err := merge(ctx, root, id, parts, mask)
+// state running: the jobs after the units may be run, and then the caller calls [Run.Finish] with [Merged.State]. Id
+// and created are those of the run; zero: an id as [NewID] makes it, and now. Parts of different plans, a shard that
+// is there twice and a unit with two results are errors, which name the directories. What no part has, has not run,
+// and the run says why.
+func Merge(
+	ctx context.Context, root, id string, created time.Time, parts []*Run, mask *secret.Set,
+) (Merged, error) {
+	m, err := merge(ctx, root, id, created, parts, mask)
 	if err != nil {
 		return Merged{}, fmt.Errorf("merge: %w", err)
 	}
@@ -105,7 +108,9 @@ type Merged struct {
 	Missing []string
 }
 
-func merge(ctx context.Context, root, id string, parts []*Run, mask *secret.Set) (_ Merged, err error) {
+func merge(
+	ctx context.Context, root, id string, created time.Time, parts []*Run, mask *secret.Set,
+) (_ Merged, err error) {
 	if len(parts) == 0 {
 		return Merged{}, errors.New("there are no runs")
 	}
@@ -132,8 +137,7 @@ func merge(ctx context.Context, root, id string, parts []*Run, mask *secret.Set)
 	if digest(playbook) != whole.Playbook.Digest {
 		return Merged{}, fmt.Errorf("%s is not the playbook of the run", filepath.Join(parts[0].dir, playbookFile))
 	}
-	whole.CreatedAt = time.Now()
-	whole.RunID = NewID(whole.CreatedAt, whole.Name, id)
+	whole.RunID, whole.CreatedAt = id, created
 	run, err := Create(root, whole, playbook, mask)
 	if err != nil {
 		return Merged{}, err
@@ -362,12 +366,8 @@ func (c *collected) write(ctx context.Context, run *Run, parts []*Run) error {
 		}
 	}
 	var group errgroup.Group
-	group.SetLimit(64) // lines that are written at a time are synced together
-	for _, id := range run.manifest.Units {
-		u, ok := c.units[id]
-		if !ok {
-			continue
-		}
+	group.SetLimit(16)
+	for id, u := range c.units {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -375,11 +375,18 @@ func (c *collected) write(ctx context.Context, run *Run, parts []*Run) error {
 			if err := run.copyUnit(ctx, c.from[id], u); err != nil {
 				return fmt.Errorf("copy unit %s from %s: %w", id, c.from[id].dir, err)
 			}
-			return run.Append(u)
+			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
+	}
+	for _, id := range run.manifest.Units { // in their order, as a run that does one after the other
+		if u, ok := c.units[id]; ok {
+			if err := run.Append(u); err != nil {
+				return err
+			}
+		}
 	}
 	for _, id := range run.manifest.Jobs {
 		if j, ok := c.jobs[id]; ok {

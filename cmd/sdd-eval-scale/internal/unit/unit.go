@@ -208,7 +208,7 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 	cfg.Grace, cfg.Wait = grace, time.Nanosecond // the queue waits for rate limits, for all workers
 	cfg.Selected = func(u plan.Unit) bool { return u.ID() == spec.Unit }
 	cfg.SelectedJob = func(plan.Job) bool { return false } // they run where the run is fetched
-	cfg.Keep = &engine.Keep{Below: spec.Below, Tool: Tool()}
+	cfg.Keep = &engine.Keep{Below: spec.Below, Tool: Tool(), Part: true}
 	runner, err := engine.New(p, cfg)
 	if err != nil {
 		return failed(err, Unfit)
