@@ -20,24 +20,20 @@ type Call struct {
 }
 
 // Calls are the calls of tools that the servers play, with how they were answered: that follows from the arguments
-// alone, so it does not depend on what an agent tells of answers.
+// alone, so it does not depend on what an agent tells of answers. Those that the agent does not tell of come last,
+// where the proxy of level mcp saw them.
 func (s Set) Calls(run *trajectory.Run) []Call {
 	if len(s) == 0 {
 		return nil
 	}
 	denied := denials(run)
+	untold := requests(run)
 	var all []Call
 	for _, c := range run.ToolCalls() {
-		for _, server := range s {
-			tool, ok := strings.CutPrefix(c.Name, mcpname.InServer(server.Name))
-			if _, played := server.Tools[tool]; !ok || !played {
-				continue
+		if call, ok := s.answer(c); ok {
+			if i := slices.IndexFunc(untold, call.is); i >= 0 {
+				untold = slices.Delete(untold, i, i+1)
 			}
-			args, err := jsonvalue.Of(c.Args)
-			if err != nil || args == nil {
-				args = map[string]any{}
-			}
-			call := Call{c, server.Call(tool, args)}
 			switch {
 			case denied[c.ID]:
 				call.Reply = mock.Reply{Verdict: mock.Failed}
@@ -46,6 +42,42 @@ func (s Set) Calls(run *trajectory.Run) []Call {
 				call.Reply = mock.Reply{Verdict: mock.Unserved}
 			}
 			all = append(all, call)
+		}
+	}
+	for _, c := range untold {
+		if call, ok := s.answer(c); ok {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// answer answers a call of a tool that a server plays.
+func (s Set) answer(c trajectory.ToolCall) (Call, bool) {
+	for _, server := range s {
+		tool, ok := strings.CutPrefix(c.Name, mcpname.InServer(server.Name))
+		if _, played := server.Tools[tool]; !ok || !played {
+			continue
+		}
+		args, err := jsonvalue.Of(c.Args)
+		if err != nil || args == nil {
+			args = map[string]any{}
+		}
+		return Call{c, server.Call(tool, args)}, true
+	}
+	return Call{}, false
+}
+
+// is reports whether a call that an agent tells of is a request that the proxy saw.
+func (c Call) is(request trajectory.ToolCall) bool {
+	return c.Name == request.Name && jsonvalue.Compact(c.Args) == jsonvalue.Compact(request.Args)
+}
+
+// requests are the calls of tools that the proxy of level mcp saw.
+func requests(run *trajectory.Run) (all []trajectory.ToolCall) {
+	for _, e := range run.Events {
+		if c, ok := e.Body.(trajectory.MCPCall); ok && c.Tool != "" {
+			all = append(all, trajectory.ToolCall{Name: mcpname.Of(c.Server, c.Tool), Args: c.Params})
 		}
 	}
 	return all

@@ -179,6 +179,34 @@ func TestCalls(t *testing.T) {
 	assert.Empty(t, mockdir.Set(nil).Calls(run))
 }
 
+// TestUntoldCalls: a call that an agent does not tell of counts where the proxy of level mcp saw it, and what both tell
+// counts once.
+func TestUntoldCalls(t *testing.T) {
+	files := map[string]string{"sell.md": "---\nexpect: {sku: tea}\n---\nsold"}
+	server, _, err := mockdir.Read("shop", []string{write(t, files)})
+	require.NoError(t, err)
+	run := &trajectory.Run{}
+	add := func(bodies ...trajectory.Body) {
+		for _, b := range bodies {
+			run.Events = append(run.Events, trajectory.Event{Body: b})
+		}
+	}
+	seen := func(server, sku string) trajectory.MCPCall {
+		return trajectory.MCPCall{
+			Server: server, Method: "tools/call", Tool: "sell", Params: map[string]any{"sku": sku},
+		}
+	}
+	add(trajectory.ToolStart{ID: "1", Name: "mcp__shop__sell", Args: map[string]any{"sku": "tea"}}, seen("shop", "tea"),
+		trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}, seen("shop", "tea"), seen("shop", "milk"),
+		seen("other", "milk"), trajectory.MCPCall{Server: "shop", Method: "tools/list"})
+	var verdicts []mock.Verdict
+	for _, c := range (mockdir.Set{server}).Calls(run) {
+		assert.Equal(t, "mcp__shop__sell", c.Name)
+		verdicts = append(verdicts, c.Reply.Verdict)
+	}
+	assert.Equal(t, []mock.Verdict{mock.OK, mock.OK, mock.Refused}, verdicts)
+}
+
 // FuzzRead reads files of tools and lists of them.
 func FuzzRead(f *testing.F) {
 	f.Add("---\nexpect: {a: /^[a-z]{2,3}?x*$/i, b: {c: [1, true]}}\nerror: true\n---\n{{input.a}}", `{"tools": []}`)
