@@ -76,14 +76,9 @@ sdd-eval mutate --format junit evals/refund/refund.yaml > mutants.xml`,
 
 // mutate goes on after a playbook without a score, so that one call shows everything.
 func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error {
-	gate := 0.
-	if o.minKilled != "" {
-		var err error
-		if gate, err = strconv.ParseFloat(o.minKilled, 64); err != nil || !(gate > 0 && gate <= 1) {
-			return usageError("--min-killed %s: use a share of more than 0, up to 1, such as 0.9",
-				printable(o.minKilled)).
-				hint("sdd-eval mutate --help")
-		}
+	gate, err := o.gate()
+	if err != nil {
+		return err
 	}
 	root, err := a.projectRoot(o.root)
 	if err != nil {
@@ -123,17 +118,8 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 			return err
 		}
 		if err == nil {
-			if _, known := report.Count().Score(o.strict); !known {
-				err = fault.Advise(fmt.Errorf("%s: no mutant could be judged", report.Playbook),
-					"see why each is unknown: "+commandLine("mutate", "--format", "json", file))
-			} else if low, short := report.Count().Gate(gate, o.strict); low {
-				bad.worsen(exitFailed, fmt.Errorf("%s: %w (--min-killed)", report.Playbook, short),
-					"strengthen what the survivors name")
-			} else if short != nil {
-				err = fault.Advise(fmt.Errorf("%s: %w (--min-killed)", report.Playbook, short),
-					"add evaluators that ask no model, and notice what the unknown mutants do")
-			}
 			reports = append(reports, report)
+			err = o.verdict(report, gate, commandLine("mutate", "--format", "json", file), bad)
 		}
 		if _, wrong := errors.AsType[doc.Problems](err); wrong {
 			bad.worsen(exitUsage, err, "")
@@ -165,6 +151,36 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 		return bad
 	}
 	return nil
+}
+
+// gate is the share of mutants that has to be killed; 0: any.
+func (o mutateOptions) gate() (float64, error) {
+	if o.minKilled == "" {
+		return 0, nil
+	}
+	gate, err := strconv.ParseFloat(o.minKilled, 64)
+	if err != nil || !(gate > 0 && gate <= 1) {
+		return 0, usageError("--min-killed %s: use a share of more than 0, up to 1, such as 0.9",
+			printable(o.minKilled)).hint("sdd-eval mutate --help")
+	}
+	return gate, nil
+}
+
+// verdict makes bad worse by a score that is too low, and returns an error for one that nobody knows.
+func (o mutateOptions) verdict(of mutate.Report, gate float64, details string, bad *exitError) error {
+	if _, known := of.Count().Score(o.strict); !known {
+		return fault.Advise(fmt.Errorf("%s: no mutant could be judged", of.Playbook),
+			"see why each is unknown: "+details)
+	}
+	low, err := of.Count().Gate(gate, o.strict)
+	if err == nil {
+		return nil
+	}
+	if err = fmt.Errorf("%s: %w (--min-killed)", of.Playbook, err); low {
+		bad.worsen(exitFailed, err, "strengthen what the survivors name")
+		return nil
+	}
+	return fault.Advise(err, "add evaluators that ask no model, and notice what the unknown mutants do")
 }
 
 // reportMutants has the reports of a run show whether its evals would notice a bad agent.
