@@ -19,6 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/scale"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -91,6 +92,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	code, err := c.run(ctx, args)
 	if err != nil {
 		fmt.Fprintf(c.stderr, "sdd-eval-scale: %v\n", err)
+		if advice := fault.Advice(err); advice != "" {
+			fmt.Fprintf(c.stderr, "next: %s\n", advice)
+		}
 	}
 	return code
 }
@@ -108,6 +112,10 @@ func (c *command) run(ctx context.Context, args []string) (int, error) {
 	if name == "help" || name == "--help" || name == "-h" {
 		fmt.Fprintf(c.stdout, usage, f.FlagUsagesWrapped(100))
 		return exitOK, nil
+	}
+	if name == "" {
+		return exitUsage, errors.New("give a command: run, worker, status, cancel, fetch or remove; " +
+			"sdd-eval-scale help says more")
 	}
 	if !ok {
 		return exitUsage, fmt.Errorf("there is no command %q: use run, worker, status, cancel, fetch or remove; "+

@@ -257,7 +257,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 		args []string
 		want string
 	}{
-		{[]string{"run", "--playbook", "evals/none.yaml"}, "evals/none.yaml"},
+		{[]string{"run", "--playbook", "evals/none.yaml"}, "evals/none.yaml: no such file or directory\nnext: "},
 		{[]string{"run", "--playbook", "evals/hidden.yaml"}, "evals/hidden.yaml:2"},
 		{[]string{"run", "--playbook", outside}, "is not below the project's root"},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--mode", "record"}, "recordings are made on one machine"},
@@ -276,6 +276,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 		{[]string{"fetch"}, "give one RUN"},
 		{[]string{"worker"}, "must be the URL of a server"},
 		{[]string{"go"}, `no command "go"`},
+		{nil, "give a command: run, worker, "},
 		{[]string{"run", "--no-such-flag"}, "unknown flag"},
 	} {
 		code, _, text := do(t, child(t.Context(), "scale", dir, tt.args...))

@@ -19,6 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -54,6 +55,12 @@ func Submit(ctx context.Context, q *queue.Queue, o Options) (queue.Run, error) {
 	if err != nil || !filepath.IsLocal(name) {
 		return queue.Run{}, &InputError{fmt.Errorf("%s is not below the project's root, %s: only what is there travels",
 			o.Playbook, o.Root)}
+	}
+	if _, err := os.Stat(o.Playbook); err != nil {
+		if _, says := plan.Load(o.Playbook, kinds.All()); says != nil { // what to do, too
+			err = says
+		}
+		return queue.Run{}, &InputError{err}
 	}
 	secrets := new(secret.Set)
 	secrets.AddEnvironment(os.Environ())
