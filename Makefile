@@ -57,11 +57,17 @@ mutate: ## Show which share of bad agents ./evals would notice, 95 % or more: no
 test test-live: export GORACE := atexit_sleep_ms=0
 
 .PHONY: test
-test: ## Run all tests with -race, but for those of test-live, and write junit.xml.
+test: ## Run all tests of all modules with -race, but for those of test-live, and write junit.xml.
+	@$(MAKE) --no-print-directory --keep-going test-module test-collector test-scale
+
+.PHONY: test-module test-collector test-scale
+test-module:
 	$(GOTEST) --junitfile junit.xml -- $(FLAGS) -skip '$(LIVE)' $(PKGS)
-	cd internal/tracing/collectortest && $(GO) test $(FLAGS) ./...
-	cd $(SCALE) && $(GO) test $(FLAGS) ./...
 	$(call NO_SKIPS,junit.xml)
+test-collector:
+	cd internal/tracing/collectortest && $(GO) test $(FLAGS) ./...
+test-scale:
+	cd $(SCALE) && $(GO) test $(FLAGS) ./...
 
 .PHONY: test-live
 test-live: agents runtimes mcp ## Install agents, runtimes and MCP servers with npm and run the tests that need them.
