@@ -34,6 +34,18 @@ var groupsMade atomic.Int64
 // groupPrefix begins the names of our groups. The id of the process that made the group follows.
 const groupPrefix = "sdd-eval-"
 
+// groupName returns the name of this process's nth group. It ends with the process's PID namespace: processes of
+// several containers may have the same groups in sight, and know nothing of each other's ids.
+func groupName(n int64) string {
+	return fmt.Sprintf("%s%d-%d-%s", groupPrefix, os.Getpid(), n, pidNamespace())
+}
+
+// pidNamespace names our PID namespace as no other one that exists is named; empty: nobody knows.
+func pidNamespace() string {
+	link, _ := os.Readlink("/proc/self/ns/pid")
+	return strings.Trim(strings.TrimPrefix(link, "pid:"), "[]")
+}
+
 // controller is a part of the kernel that limits the groups that use it.
 type controller struct {
 	name     string
@@ -73,7 +85,7 @@ func controllers(l Limits, unified bool) (all []controller) {
 func newControlGroup(l Limits) *controlGroup {
 	parents := groupParents()
 	g := &controlGroup{unified: parents.unified}
-	name := fmt.Sprintf("%s%d-%d", groupPrefix, os.Getpid(), groupsMade.Add(1))
+	name := groupName(groupsMade.Add(1))
 	for _, c := range controllers(l, parents.unified) {
 		parent := parents.of(c.name)
 		if parent == "" {
@@ -118,8 +130,8 @@ func (p parents) of(controller string) string {
 	return p.dirs[controller]
 }
 
-// groupParents finds the directories for our groups. It removes the groups there that belong to processes that are
-// gone.
+// groupParents finds the directories for our groups. It removes the groups there that belong to processes of our PID
+// namespace that are gone.
 var groupParents = sync.OnceValue(func() parents {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -159,7 +171,11 @@ func parentsOf(groups string) parents {
 }
 
 func removeLeftGroups(parent string) {
-	left, _ := filepath.Glob(filepath.Join(parent, groupPrefix+"*"))
+	namespace := pidNamespace()
+	if namespace == "" {
+		return
+	}
+	left, _ := filepath.Glob(filepath.Join(parent, groupPrefix+"*-"+namespace))
 	for _, dir := range left {
 		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), groupPrefix), "-")
 		if pid, err := strconv.Atoi(id); err == nil && unix.Kill(pid, 0) == unix.ESRCH {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -53,23 +54,50 @@ func TestMaxThreads(t *testing.T) {
 	}
 }
 
-// TestRemoveLeftGroups: only groups of processes that are gone are removed.
+// TestRemoveLeftGroups: only groups of processes that are gone are removed, and not those of processes in another
+// container, which cannot be seen from here.
 func TestRemoveLeftGroups(t *testing.T) {
-	parent := t.TempDir()
-	gone := 1 << 30 // larger than any process id
-	keep := []string{fmt.Sprintf("%s%d-1", groupPrefix, os.Getpid()), groupPrefix + "x-1", "other-1"}
-	left := fmt.Sprintf("%s%d-7", groupPrefix, gone)
-	for _, name := range append(keep, filepath.Join(left, groupPrefix+"5-1", groupPrefix+"6-1")) {
+	const inside = "SDD_EVAL_TEST_GROUPS"
+	if parent := os.Getenv(inside); parent != "" {
+		fmt.Println(groupName(1))
+		removeLeftGroups(parent)
+		return
+	}
+	parent, ours := t.TempDir(), pidNamespace()
+	require.NotEmpty(t, ours)
+	const gone = 1 << 30
+	name := func(pid int, namespace string) string { return fmt.Sprintf("%s%d-1-%s", groupPrefix, pid, namespace) }
+	keep := []string{name(os.Getpid(), ours), name(gone, "1"), name(gone, ""), groupPrefix + "x-1-" + ours, "other-1"}
+	left := name(gone, ours)
+	for _, name := range append(keep, filepath.Join(left, groupPrefix+"5-1-1", groupPrefix+"6-1-2")) {
 		require.NoError(t, os.MkdirAll(filepath.Join(parent, name), 0o755))
 	}
 	removeLeftGroups(parent)
-	entries, err := os.ReadDir(parent)
+	require.ElementsMatch(t, keep, names(t, parent))
+
+	// Our process has another id there, or none.
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), inside+"="+parent)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), groupPrefix+"1-1-", "it runs in a namespace")
+	require.NotContains(t, string(out), name(1, ours), "it is another one")
+	require.ElementsMatch(t, keep, names(t, parent))
+}
+
+func names(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	var found []string
 	for _, e := range entries {
 		found = append(found, e.Name())
 	}
-	assert.ElementsMatch(t, keep, found)
+	return found
 }
 
 // TestEnclosure: a command that makes no enclosure is an error, however soon it ends.
