@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -126,7 +127,7 @@ func TestShards(t *testing.T) {
 	whole, _ := ran(t, 1, dir, nil, "run", "p.yaml", "--mode", "replay")
 	for _, of := range []int{1, 6} {
 		var shards []string
-		codes := map[string]bool{}
+		codes, all := map[string]bool{}, map[string]int{}
 		for i := range of {
 			c := command(dir, "run", "p.yaml", "--mode", "replay", "--shard", fmt.Sprintf("%d/%d", i+1, of))
 			var stdout, stderr bytes.Buffer
@@ -136,6 +137,14 @@ func TestShards(t *testing.T) {
 			codes[fmt.Sprint(c.ProcessState.ExitCode())] = true
 			require.Contains(t, stderr.String(), fmt.Sprintf("shard %d of %d (--shard): ", i+1, of))
 			shards = append(shards, strings.TrimSpace(stdout.String()))
+			cases := map[string]int{}
+			for id, n := range unitsOf(t, shards[i]) {
+				all[id] += n
+				cases[strings.Split(id, "/")[1]]++
+			}
+			for id, units := range cases {
+				require.Equal(t, 4, units, "both arms and all trials of %s are in one shard", id)
+			}
 			text, err := os.ReadFile(filepath.Join(shards[i], "report.md"))
 			require.NoError(t, err)
 			if of > 1 {
@@ -146,6 +155,7 @@ func TestShards(t *testing.T) {
 			}
 		}
 		require.True(t, codes["1"])
+		require.Equal(t, unitsOf(t, whole), all, "each unit is in one shard")
 		merged, told := ran(t, 1, dir, nil, append([]string{"merge", "--into", fmt.Sprint("n", of)}, shards...)...)
 		require.Contains(t, filepath.Base(merged), fmt.Sprint("-n", of))
 		require.Contains(t, told, fmt.Sprintf("merged %d shard", of))
@@ -251,6 +261,101 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		_, told := ran(t, 2, dir, append(quiet(), "EVALTEST_SHARD="+tt.env), args...)
 		require.Contains(t, told, tt.want)
 	}
+}
+
+// heldPlaybook has a step that waits while a file is there, but for the unit that comes first, a job before the units
+// that needs a file, and one after them that counts how often it runs. DIR is where the files are.
+var heldPlaybook = strings.NewReplacer("NAME", "held", "[{uses", "[{run: sh DIR/hold.sh}, {uses",
+	"    eval:\n", `    before: {steps: [{run: test -e DIR/flag}]}
+    after: {needs: [eval], steps: [{run: sh -c "echo once >> DIR/after"}]}
+    eval:
+      needs: [before]
+`, "workflow:", "sandbox: {allow_commands: [sh, test]}\nworkflow:").Replace(greenPlaybook)
+
+// TestShardThatWasKilled: what a killed shard has not run is missed by merge, until it is resumed. What became of the
+// jobs of one shard is what became of the run.
+func TestShardThatWasKilled(t *testing.T) {
+	t.Parallel()
+	at := t.TempDir()
+	file := func(name string) string { return filepath.Join(at, name) }
+	write := func(name, text string) { require.NoError(t, os.WriteFile(file(name), []byte(text), 0o600)) }
+	dir := project(t, strings.ReplaceAll(heldPlaybook, "DIR", at))
+	write("hold.sh", strings.ReplaceAll(`if [ -e DIR/first ]; then
+	while [ -e DIR/hold ]; do touch DIR/held; sleep 0.05; done
+else
+	touch DIR/first
+fi
+`, "DIR", at))
+	write("flag", "")
+	write("hold", "")
+	c := command(dir, "run", "p.yaml", "--shard", "1/2")
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(file("held"))
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, c.Process.Kill())
+	require.Error(t, c.Wait())
+	killed := runs(t, dir)[0]
+	require.Len(t, unitsOf(t, killed), 1)
+	require.NoError(t, os.Remove(file("hold")))
+
+	other, _ := ran(t, 0, dir, nil, "run", "p.yaml", "--shard", "2/2")
+	merged, told := ran(t, 3, dir, nil, "merge", killed, other)
+	require.Contains(t, told, "shard 1 of 2 ("+killed+") ended before 1 of its 2 units had run")
+	require.Contains(t, told, "3 passed, 1 not run")
+	require.NoFileExists(t, file("after"), "not all units have run")
+	id := filepath.Base(killed)
+	_, told = ran(t, 2, dir, append(quiet(), "EVALTEST_SHARD=2/2"), "run", "--resume", id)
+	require.Contains(t, told, "a run goes on as it began")
+	_, told = ran(t, 2, dir, nil, "run", "--resume", id, "--shard", "1/2")
+	require.Contains(t, told, "remove --shard and --weights")
+	ran(t, 0, dir, nil, "run", "--resume", id)
+	require.Len(t, unitsOf(t, killed), 2)
+	again, told := ran(t, 0, dir, nil, "merge", killed, other)
+	require.Contains(t, told, "4 passed")
+	require.NotEqual(t, merged, again)
+	after, err := os.ReadFile(file("after"))
+	require.NoError(t, err)
+	require.Equal(t, "once\n", string(after), "it runs where the shards are merged")
+	_, told = ran(t, 2, dir, nil, "merge", ".")
+	require.Contains(t, told, "is no part of a run: it has all units of its plan\nnext: name the directories")
+
+	// The job before the units fails on one machine.
+	require.NoError(t, os.Remove(file("flag")))
+	bad, _ := ran(t, 1, dir, nil, "run", "p.yaml", "--shard", "1/2")
+	_, told = ran(t, 1, dir, nil, "merge", bad, other)
+	require.Contains(t, told, "job before")
+	require.Contains(t, told, "2 passed, 2 skipped")
+
+	// A copy that is damaged is told with the line.
+	results := filepath.Join(killed, "results.jsonl")
+	data, err := os.ReadFile(results)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(results, append(data, "garbage\n"...), 0o600))
+	_, told = ran(t, 2, dir, nil, "merge", killed, other)
+	require.Contains(t, told, results+":3: ")
+	require.Contains(t, told, "next: take the directory once more from where it was made, or run that part again")
+}
+
+// TestShardWithAnError: a merged run is as bad as the worst of its shards.
+func TestShardWithAnError(t *testing.T) {
+	t.Parallel()
+	dir := project(t, strings.NewReplacer("NAME", "bad", "two, prompt: Do.", "two, prompt: Do., evaluators: "+
+		"[{type: command, name: j, run: no-such-judge}]", "workflow:", "sandbox: {allow_commands: [no-such-judge]}\n"+
+		"workflow:").Replace(greenPlaybook))
+	var shards []string
+	codes := map[int]int{}
+	for i := range 2 {
+		c := command(dir, "run", "p.yaml", "--shard", fmt.Sprintf("%d/2", i+1))
+		out, _ := c.Output()
+		codes[c.ProcessState.ExitCode()]++
+		shards = append(shards, strings.TrimSpace(string(out)))
+	}
+	require.Equal(t, map[int]int{0: 1, 3: 1}, codes)
+	_, told := ran(t, 3, dir, nil, "merge", shards[0], shards[1])
+	require.Contains(t, told, "1 error, 3 passed")
 }
 
 // quiet is an environment in which nothing says which shard a process is.

@@ -188,6 +188,9 @@ func (a *App) nextAfter(err error) string {
 		return fault.Advice(err)
 	}
 	root := bad.Root
+	if root == "" {
+		return "take the directory once more from where it was made, or run that part again"
+	}
 	if here, err := a.projectRoot(""); err == nil && here == root {
 		root = ""
 	}

@@ -45,7 +45,7 @@ func (r *Runner) divide() error {
 		return nil
 	}
 	if k := r.cfg.Keep; k != nil && (k.Again != "" || k.Rejudged != nil) {
-		return fmt.Errorf("%s: a run that repeats another is not divided", r.cfg.Shard.From)
+		return fmt.Errorf("%s: a run that repeats another is not divided: run it without that", r.cfg.Shard.From)
 	}
 	all := func(plan.Unit) bool { return true }
 	if k := r.cfg.Keep; k != nil && k.SelectedBy != "" && r.cfg.Selected != nil {

@@ -179,7 +179,7 @@ func fit(parts []*Run) error {
 		switch {
 		case p == nil:
 			return fault.Advise(fmt.Errorf("%s is no part of a run: it has all units of its plan", r.dir),
-				"sdd-eval report shows a whole run")
+				"name the directories of its shards; sdd-eval report shows a whole run")
 		case f == nil: // told of the first
 		case r.manifest.Name != first.manifest.Name:
 			return fmt.Errorf("foreign: %s is of the playbook %s, and %s of %s", r.name(), r.manifest.Name,
@@ -320,6 +320,9 @@ func (c *collected) describe(whole *Manifest, parts []*Run) (missing []string) {
 		if lacks := c.lacks(m.Units); lacks > 0 {
 			missing = append(missing, fmt.Sprintf("%s ended before %d of its %d units had run", r.name(), lacks,
 				len(m.Units)))
+		} else if m.State != StateFinished { // nothing has searched its directory for secrets
+			missing = append(missing, fmt.Sprintf("%s has not ended (%s), though all of its units have results",
+				r.name(), m.State))
 		}
 	}
 	if of := whole.partsOf(parts); of > 0 {

@@ -156,7 +156,9 @@ func readRecords[T any](r *Run, name string, ids []string, check func(T) error, 
 	defer func() { _ = file.Close() }()
 	records, torn, err := decodeRecords(file, ids, check, id)
 	if bad, ok := errors.AsType[*LineError](err); ok {
-		bad.File, bad.RunID, bad.Root = path, r.ID(), string(r.tree)
+		if bad.File, bad.RunID = path, r.ID(); string(r.tree) != r.dir {
+			bad.Root = string(r.tree)
+		}
 		return nil, bad
 	}
 	if err != nil {
@@ -310,7 +312,7 @@ const maxLine = 64 << 20
 
 // LineError is the error for one line of a run's results.
 type LineError struct {
-	Root, RunID string // the project's root and the run
+	Root, RunID string // the project's root, empty if the run was opened by its directory, and the run
 	File        string // empty if the reader does not know it
 	Line        int    // from 1
 	Err         error
