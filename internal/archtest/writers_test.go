@@ -32,8 +32,6 @@ var writers = []writer{
 	{"internal/shard", []string{"acknowledge"}, "our own text, for Bazel"},
 	{"internal/session", []string{"(*Log).open", "(*Log).write"}, "each line is masked"},
 	{"internal/engine", []string{"(*tape).checkWritable", "(*Runner).build"}, "an empty file"},
-	{"internal/engine", []string{"(*Runner).playServer"}, "it masks"},
-	{"internal/mock", []string{"Main"}, "a server in its own process, for an agent, of what was masked"},
 	{"internal/session", []string{"replace"}, "the agent's account, in the file of the user's that it came from"},
 	{"internal/session", []string{"writeFiles"}, "the agent's account, in a home that is removed with the unit"},
 	{"internal/gocache", nil, "a build cache that is removed with the unit, or of files that no agent has changed"},

@@ -132,7 +132,7 @@ func (a *attempt) input() (in evaluator.Input, err error) {
 		Unit: a.unit.ID(), Case: a.unit.Case, Variant: a.unit.Variant.ID, Run: a.result.Run,
 		NoModels: a.judges().Unasked(),
 	}
-	if in.Mocks, err = a.mocks(a.unit); err != nil {
+	if in.Mocks, err = a.mocks(a.pb.For(a.unit.Variant).MCP); err != nil {
 		return in, err
 	}
 	if a.judgments != nil {

@@ -3,16 +3,11 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
-	"github.com/sdd-eval/sdd-eval/internal/helper"
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
-	"github.com/sdd-eval/sdd-eval/internal/mock"
 	"github.com/sdd-eval/sdd-eval/internal/mock/mockdir"
-
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/session"
@@ -35,10 +30,6 @@ func (r *Runner) findPrograms(c *session.Config) error {
 	found.MCP = slices.Clone(c.Playbook.MCP)
 	for i, s := range found.MCP {
 		if len(s.Mock) > 0 {
-			if found.MCP[i].Command, err = r.playServer(c.Dirs.Base, s); err != nil {
-				return fmt.Errorf("%s: MCP server %s: %w", s.Position, s.Name, err)
-			}
-			c.Beside = append(c.Beside, found.MCP[i].Command...)
 			continue
 		}
 		if p, err = plan.FindProgram(dir, s.Command); err != nil {
@@ -48,40 +39,14 @@ func (r *Runner) findPrograms(c *session.Config) error {
 		c.Beside = append(c.Beside, filesOf(p)...)
 	}
 	c.Playbook = &found
-	return nil
+	c.Mocks, err = r.mocks(found.MCP)
+	return err
 }
 
-// playServer writes what plays a server below base, and returns the command that starts it.
-func (r *Runner) playServer(base string, s plan.MCPServer) ([]string, error) {
-	played, _, err := plan.MockOf(r.besidePlaybook("."), s.MCPServer)
-	if err != nil {
-		return nil, err
-	}
-	data, err := jsonvalue.Marshal(played)
-	if err != nil {
-		return nil, err
-	}
-	if data = r.secrets.Bytes(data); len(data) > mock.MaxSize {
-		return nil, fmt.Errorf("what is played has %d bytes, more than %d", len(data), mock.MaxSize)
-	}
-	file := filepath.Join(base, "mocks", s.Name+".json")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		return nil, err
-	}
-	p, err := helper.Find()
-	if err != nil {
-		return nil, err
-	}
-	return p.Command(helper.Mock, file, mock.Sum(data)), nil
-}
-
-// mocks are the servers of a unit that are played.
-func (r *Runner) mocks(u plan.Unit) (mockdir.Set, error) {
+// mocks are those of some servers that are played.
+func (r *Runner) mocks(servers []plan.MCPServer) (mockdir.Set, error) {
 	var all mockdir.Set
-	for _, s := range r.pb.For(u.Variant).MCP {
+	for _, s := range servers {
 		if len(s.Mock) == 0 {
 			continue
 		}

@@ -42,7 +42,6 @@ const (
 	Relay      = "mcp-relay"  // the socket; see package relay
 	GoCache    = "go-cache"   // the directory to write, and those to read; see package gocache
 	Hook       = "hook"       // the phase; see package hook
-	Mock       = "mcp-mock"   // the file of the server, and its sum; see package mock
 	Agent      = "fake-acp"   // the script, or nothing; see package scripted
 
 	Check = "check" // none; prints [Key]

@@ -1,10 +1,9 @@
 // Package mock is an MCP server that is played from a directory: each tool gives the answer that its file says. The
-// format is that of the stand-ins of Claude Code's plugin evals. The helper serves it; package mockdir reads it.
+// format is that of the stand-ins of Claude Code's plugin evals. Package mcpproxy serves it; package mockdir reads it.
 package mock
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -19,31 +18,31 @@ import (
 
 // Server is a server that is played.
 type Server struct {
-	Name  string          `json:"name"`
-	Tools map[string]Tool `json:"tools"`
+	Name  string
+	Tools map[string]Tool
 	// Files are the texts that answers may hold, by the number of the answer's directory and the path in that.
-	Files map[string]string `json:"files,omitempty"`
+	Files map[string]string
 }
 
 // Tool is a tool of a server.
 type Tool struct {
-	Description string         `json:"description,omitempty"`
-	InputSchema map[string]any `json:"inputSchema"`
+	Description string
+	InputSchema map[string]any
 
-	Body   string  `json:"body"`
-	Error  bool    `json:"error,omitempty"` // the answer is an error
-	Expect []Guard `json:"expect,omitempty"`
-	Dir    int     `json:"dir"` // the number of its directory
+	Body   string
+	Error  bool // the answer is an error
+	Expect []Guard
+	Dir    int // the number of its directory
 }
 
 // Guard is what a value of the arguments must be: one of some texts, of a type, or found by an expression.
 type Guard struct {
-	Path    string   `json:"path"` // with dots
-	Shown   string   `json:"shown"`
-	OneOf   []string `json:"oneOf,omitempty"`
-	Type    string   `json:"type,omitempty"`
-	Matches string   `json:"matches,omitempty"` // an expression of Go's
-	Most    int      `json:"most,omitempty"`    // characters of the value that Matches looks at; more are refused
+	Path    string // with dots
+	Shown   string
+	OneOf   []string
+	Type    string
+	Matches string // an expression of Go's
+	Most    int    // characters of the value that Matches looks at; more are refused
 }
 
 // Verdict is how a call was answered.
@@ -307,5 +306,3 @@ func utf16Len(s string) int {
 
 // names are those of the tools, sorted.
 func (s *Server) names() []string { return slices.Sorted(maps.Keys(s.Tools)) }
-
-var errNoServer = errors.New("the file has no server to play")

@@ -2,10 +2,7 @@ package mock_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -136,19 +133,6 @@ func TestServeHostile(t *testing.T) {
 		`{"id":2,"method":"tools/call","params":[]}`))
 	err := shop.Serve(strings.NewReader(strings.Repeat("x", 17<<20)), io.Discard)
 	assert.Error(t, err, "a line without an end")
-}
-
-// TestRefusedFiles starts no server of a file that somebody has changed, and none of what is no server.
-func TestRefusedFiles(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "s.json")
-	data, err := json.Marshal(shop)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, data, 0o600))
-	assert.Equal(t, 1, mock.Main([]string{file, mock.Sum([]byte("other"))}))
-	assert.Equal(t, 1, mock.Main([]string{file}))
-	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
-	assert.Equal(t, 1, mock.Main([]string{file, mock.Sum([]byte("{}"))}))
-	assert.Equal(t, 1, mock.Main([]string{filepath.Dir(file), "x"}))
 }
 
 func FuzzCall(f *testing.F) {

@@ -2,61 +2,14 @@ package mock
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 
-	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-const (
-	// MaxSize is how many bytes a server may have, written as JSON.
-	MaxSize = 32 << 20
-	maxLine = 16 << 20 // of a request
-)
-
-// Sum is what [Main] compares the file with that it is given.
-func Sum(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// Main plays the server in the file that the first argument names, and whose [Sum] is the second one, on stdin and
-// stdout.
-func Main(args []string) int {
-	err := errors.New("a file and its sum are the arguments")
-	if len(args) == 2 {
-		err = serveFile(args[0], args[1], os.Stdin, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "mock of an MCP server: %v\n", err)
-		return 1
-	}
-	return 0
-}
-
-func serveFile(file, sum string, in io.Reader, out io.Writer) error {
-	data, err := disk.ReadRegular(file, MaxSize)
-	if err != nil {
-		return err
-	}
-	if Sum(data) != sum {
-		return fmt.Errorf("%s is not what this server was started with: somebody has changed it", file)
-	}
-	var s Server
-	if err := jsonvalue.Decode(data, &s); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	if s.Name == "" {
-		return fmt.Errorf("%s: %w", file, errNoServer)
-	}
-	return s.Serve(in, out)
-}
+const maxLine = 16 << 20 // of a request
 
 // request is a message of a client.
 type request struct {

@@ -8,7 +8,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/acp"
@@ -34,6 +36,46 @@ type headless struct {
 	hooks    hooks
 	observer claudecli.Observer
 	ran      []string // the tools of all calls that the hooks must have captured
+	asked    requests
+}
+
+// requests are what MCP servers were asked in a turn, from many goroutines.
+type requests struct {
+	mu  sync.Mutex
+	all []request
+}
+
+type request struct {
+	at   time.Time
+	call trajectory.MCPCall
+}
+
+// add adds a request, unless it asks what a server has.
+func (r *requests) add(c trajectory.MCPCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !c.IsDiscovery() {
+		r.all = append(r.all, request{time.Now(), c})
+	}
+}
+
+// take moves the requests to where they were made among the events of a turn, which has begun and may have ended.
+func (r *requests) take(events []trajectory.Event, at func(time.Time) time.Duration) []trajectory.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, asked := range r.all {
+		e := trajectory.Event{Turn: events[0].Turn, At: at(asked.at), Body: asked.call}
+		i := 1
+		for ; i < len(events) && events[i].At <= e.At; i++ {
+			if _, end := events[i].Body.(trajectory.Stop); end {
+				e.At = events[i].At
+				break
+			}
+		}
+		events = slices.Insert(events, i, e)
+	}
+	r.all = nil
+	return events
 }
 
 // startHeadless makes ready what the unit's agent is started with.
@@ -78,7 +120,11 @@ func (s *headless) prepare() error {
 		maps.Copy(env, s.Launch.Env)
 		s.Launch.Env = env
 	}
-	if servers := s.Playbook.MCP; len(servers) > 0 {
+	servers, err := s.servers(s.interruptTurn, s.asked.add)
+	if err != nil {
+		return err
+	}
+	if len(servers) > 0 {
 		const name = "mcp.json"
 		s.options.MCP = filepath.Join(s.hooks.given, name)
 		if err := writeFiles(s.hooks.given,
@@ -113,7 +159,7 @@ func (s *headless) prompt(ctx context.Context, text string) (cassette.Turn, erro
 		return cassette.Turn{}, err
 	}
 	turn := s.observer.Turn()
-	events := turn.Events
+	events := s.asked.take(turn.Events, s.observer.At)
 	if limit != "" {
 		events = endedBy(events, limit, s.observer.At(time.Now()))
 	} else if turn.Err != nil {
@@ -146,6 +192,9 @@ func (s *headless) run(ctx context.Context, text string) error {
 	}
 	policy := s.agentPolicy()
 	policy.Read = append(policy.Read, s.hooks.program, s.hooks.given)
+	if err := s.reachRelays(&policy); err != nil {
+		return err
+	}
 	process, err := s.startAgent(context.WithoutCancel(ctx), supervise.Command{
 		Path: s.Launch.Command, Args: append([]string{s.Launch.Command}, o.Argv()...),
 		Env:   append(s.agentEnviron(), s.hooks.environ...),
@@ -214,7 +263,7 @@ func (s *headless) close(ctx context.Context, last *cassette.Turn) error {
 	if s.stderr != nil {
 		err = s.stderr.Close()
 	}
-	if err = errors.Join(err, s.hooks.remove()); err != nil || last == nil {
+	if err = errors.Join(err, s.tools.close(), s.hooks.remove()); err != nil || last == nil {
 		return err
 	}
 	return s.complete(ctx, last, nil)

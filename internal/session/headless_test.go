@@ -1,8 +1,12 @@
 package session
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,9 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
+	"github.com/sdd-eval/sdd-eval/internal/mock"
+	"github.com/sdd-eval/sdd-eval/internal/mock/mockdir"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -111,4 +119,47 @@ func TestInstallHooks(t *testing.T) {
 	require.ErrorIs(t, made(func(c *Config) {
 		require.NoError(t, os.Mkdir(filepath.Join(c.Dirs.Base, "hooks"), 0o700))
 	}), os.ErrExist)
+}
+
+// TestHeadlessMock: what the program asks of a server that is played is of the turn, where it was asked.
+func TestHeadlessMock(t *testing.T) {
+	const begin = `{"type":"system","subtype":"init","session_id":"s1","claude_code_version":"1.2.3"}` + "\n"
+	c := config(t, "mcp: [{name: shop, mock: [shop]}]", scripted.Script{})
+	c.Profile = agent.Profile{Kind: "test", Headless: &agent.Headless{UnaskedMode: "unasked"}}
+	c.Mocks = mockdir.Set{{Name: "shop", Tools: map[string]mock.Tool{"sell": {Body: "sold"}}}}
+	c.startChild = func(context.Context, supervise.Command, confine.Policy) (child, error) {
+		relay, err := helper.Find()
+		require.NoError(t, err)
+		argv := relay.Command(helper.Relay, filepath.Join(c.Dirs.Base, "mcp", "0.sock"))
+		asks := exec.Command(argv[0], argv[1:]...)
+		in, err := asks.StdinPipe()
+		require.NoError(t, err)
+		out, err := asks.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, asks.Start())
+		_, err = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`+"\n"+
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"sell","arguments":{"sku":7}}}`+"\n")
+		require.NoError(t, err)
+		answers := bufio.NewScanner(out)
+		require.True(t, answers.Scan())
+		require.True(t, answers.Scan())
+		require.Contains(t, answers.Text(), `"text":"sold"`)
+		require.NoError(t, in.Close())
+		require.NoError(t, asks.Wait())
+		ended := &played{done: make(chan struct{}), cancel: func() {}, err: &scripted.ExitError{}}
+		close(ended.done)
+		return child{ended, nil, strings.NewReader(
+			begin + `{"type":"result","subtype":"success","stop_reason":"end_turn"}` + "\n")}, nil
+	}
+	o := hold(t.Context(), c, "one")
+	require.NoError(t, o.err)
+	var seen []trajectory.Body
+	for _, e := range o.session.Run().Events {
+		seen = append(seen, e.Body)
+	}
+	require.Equal(t, trajectory.Body(trajectory.MCPCall{
+		Server: "shop", Method: "tools/call", Tool: "sell", Params: map[string]any{"sku": json.Number("7")},
+		Result: map[string]any{"content": []any{map[string]any{"type": "text", "text": "sold"}}},
+	}), seen[1])
+	require.IsType(t, trajectory.Stop{}, seen[len(seen)-1])
 }

@@ -115,9 +115,8 @@ func (c *Config) agentPolicy() confine.Policy {
 		Workspace: c.Dirs.Workspace,
 		Network:   c.Playbook.Sandbox.Network != plan.NetworkNone,
 	}
-	if !c.Playbook.Cassette.Level.MCP() { // else it starts what stands for them
-		p.Programs, p.Arguments = c.serverPrograms()
-	}
+	_, own := c.proxied() // for the others it starts what stands for them
+	p.Programs, p.Arguments = programsOf(own)
 	// What the playbook's author names is the agent's to read: with `command: node` it is a script.
 	p.Arguments = slices.Concat(p.Arguments, c.Launch.Args, c.Beside)
 	return p
@@ -125,7 +124,7 @@ func (c *Config) agentPolicy() confine.Policy {
 
 // serverPolicy is what an MCP server may touch that the agent does not start itself.
 func (c *Config) serverPolicy() confine.Policy {
-	programs, arguments := c.serverPrograms()
+	programs, arguments := programsOf(c.Playbook.MCP)
 	return confine.Policy{
 		Write:     []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
 		Workspace: c.Dirs.Workspace,
@@ -135,10 +134,12 @@ func (c *Config) serverPolicy() confine.Policy {
 	}
 }
 
-// serverPrograms are the playbook's MCP servers, and their arguments, of which some are scripts.
-func (c *Config) serverPrograms() (programs, arguments []string) {
-	for _, s := range c.Playbook.MCP {
-		programs, arguments = append(programs, s.Command[0]), append(arguments, s.Command[1:]...)
+// programsOf are MCP servers that are not played, and their arguments, of which some are scripts.
+func programsOf(servers []plan.MCPServer) (programs, arguments []string) {
+	for _, s := range servers {
+		if len(s.Mock) == 0 {
+			programs, arguments = append(programs, s.Command[0]), append(arguments, s.Command[1:]...)
+		}
 	}
 	return programs, arguments
 }

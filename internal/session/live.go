@@ -29,7 +29,6 @@ const startTimeout = 2 * time.Minute
 // live is a conversation with an agent's process over the Agent Client Protocol.
 type live struct {
 	processSession
-	tools     *tools
 	child     child
 	client    *acp.Client
 	session   *acp.Session
@@ -44,7 +43,7 @@ type live struct {
 
 // startLive starts the unit's agent and opens a session in its workspace.
 func startLive(ctx context.Context, of *Session) (conversation, error) {
-	s := &live{processSession: newProcessSession(of, nil), tools: &of.tools}
+	s := &live{processSession: newProcessSession(of, nil)}
 	s.overdue = s.waiting
 	late := fmt.Errorf("the agent took longer than %v to start", startTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, late)
@@ -89,12 +88,10 @@ func (s *live) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.Playbook.Cassette.Level.MCP() {
-		if err := s.showRelays(&policy); err != nil {
-			return err
-		}
+	if err := s.reachRelays(&policy); err != nil {
+		return err
 	}
-	servers, err := s.servers()
+	servers, err := s.servers(s.diverged, func(c trajectory.MCPCall) { s.observer.MCP(time.Now(), c) })
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 type processSession struct {
 	*Config
 	watch *watch
+	tools *tools
 
 	manifest workspace.Manifest // after the last turn
 	before   workspace.Manifest // before the last turn
@@ -66,7 +67,7 @@ func newProcessSession(of *Session, paths map[string]string) processSession {
 		sure = c.Unit.Watch()
 	}
 	return processSession{
-		Config: c, sure: sure, watch: &of.watch, manifest: c.Prepared,
+		Config: c, sure: sure, watch: &of.watch, tools: &of.tools, manifest: c.Prepared,
 		who: Identity{
 			Agent:    trajectory.Agent{Kind: c.Profile.Kind, Model: c.Unit.Variant.Agent.Model},
 			Endpoint: c.Launch.Endpoint,

@@ -19,6 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/mock/mockdir"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -75,7 +76,9 @@ type Config struct {
 	Launch   agent.Launch
 	// Beside are the files beside the playbook that the agent and the MCP servers are made of: they may read them.
 	Beside []string
-	Dirs   Dirs
+	// Mocks play servers of the playbook's.
+	Mocks mockdir.Set
+	Dirs  Dirs
 	// Prepared is what the workspace holds when the session begins.
 	Prepared workspace.Manifest
 	// Records says that the session's turns are to become a cassette, which leaves out what Exclusion does.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -67,7 +66,7 @@ func (s *live) diverged(err error) {
 // ofServer advises on an error of an MCP server.
 func ofServer(err error) error {
 	s, ok := errors.AsType[*mcpproxy.ServerError](err)
-	if !ok {
+	if !ok || len(s.Server.Mock) > 0 {
 		return err
 	}
 	return fault.Advise(err, fmt.Sprintf("start the server of %s by itself to see what it does: %s",
@@ -104,39 +103,62 @@ func (s *live) serve(real clienttools.Client) clienttools.Client {
 	return clienttools.Override(cfg, recorded, s.tools.overrides)
 }
 
-// servers returns the MCP servers for the agent to start: the playbook's, or what stands for them.
-func (s *live) servers() ([]acp.McpServer, error) {
-	if !s.Playbook.Cassette.Level.MCP() {
-		return mcpServers(s.Playbook.MCP), nil
+// proxied divides the playbook's MCP servers: what stands for the proxied ones sees all that they are asked, whatever
+// the agent tells. Those are all where they are replayed, else those that are played.
+func (c *Config) proxied() (proxied, own []plan.MCPServer) {
+	for _, s := range c.Playbook.MCP {
+		if c.Playbook.Cassette.Level.MCP() || len(s.Mock) > 0 {
+			proxied = append(proxied, s)
+		} else {
+			own = append(own, s)
+		}
+	}
+	return proxied, own
+}
+
+// servers returns the MCP servers for the agent to start: the playbook's, or what stands for them. Asked is called with
+// what that sees, broken with what is wrong with a server.
+func (s *processSession) servers(broken func(error), asked func(trajectory.MCPCall)) ([]acp.McpServer, error) {
+	proxied, own := s.proxied()
+	if len(proxied) == 0 {
+		return mcpServers(own), nil
+	}
+	if err := os.Mkdir(s.socketDir(), 0o700); err != nil {
+		return nil, err
 	}
 	cfg := mcpproxy.Config{
-		Dir: s.socketDir(), Servers: s.Playbook.MCP, Overrides: s.tools.overrides, Replay: s.tools.servers,
+		Dir: s.socketDir(), Servers: proxied, Mocks: s.Mocks, Replay: s.tools.servers,
 		StartTimeout: min(s.Playbook.UnitTimeout(), mcpproxy.DefaultStartTimeout),
 		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
-			c.Dir, c.Env = s.Dirs.Workspace, s.env
+			c.Dir, c.Env = s.Dirs.Workspace, s.agentEnviron()
 			return s.Start(ctx, c, s.serverPolicy())
 		},
 		Normalise: s.normalise.Value, Denormalise: s.normalise.RestoreValue, Mask: s.Secrets.String,
-		OnCall:  func(c trajectory.MCPCall) { s.observer.MCP(time.Now(), c) },
-		OnError: s.diverged,
+		OnCall: asked, OnError: broken,
+	}
+	if s.Playbook.Cassette.Level.MCP() { // else they change what the run tells
+		cfg.Overrides = s.tools.overrides
 	}
 	var err error
 	if s.tools.proxy, err = mcpproxy.Listen(cfg); err != nil {
 		return nil, err
 	}
-	return s.tools.proxy.Servers()
+	relays, err := s.tools.proxy.Servers()
+	return append(relays, mcpServers(own)...), err
 }
 
-// showRelays lets an agent start what stands for MCP servers, the helper, and that connect to us: to what is in a
-// directory which has to be there when the agent starts.
-func (c *Config) showRelays(p *confine.Policy) error {
+// reachRelays lets an agent start what stands for MCP servers, the helper, and that connect to us.
+func (c *Config) reachRelays(p *confine.Policy) error {
+	if proxied, _ := c.proxied(); len(proxied) == 0 {
+		return nil
+	}
 	relay, err := helper.Find()
 	if err != nil {
 		return err
 	}
 	p.Read = append(p.Read, relay.Path)
 	p.Connect = append(p.Connect, c.socketDir())
-	return os.Mkdir(c.socketDir(), 0o700)
+	return nil
 }
 
 // socketDir is where the agent reaches what stands for MCP servers.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/acp"
 )
 
 // Options are the program's options for one prompt, which it reads from its standard input. The zero value has none.
@@ -61,7 +61,7 @@ func (o Options) Argv() []string {
 }
 
 // MCPConfig returns the text of a file with MCP servers, for the program to start.
-func MCPConfig(servers []plan.MCPServer) []byte {
+func MCPConfig(servers []acp.McpServer) []byte {
 	type server struct {
 		Type    string   `json:"type"`
 		Command string   `json:"command"`
@@ -69,7 +69,9 @@ func MCPConfig(servers []plan.MCPServer) []byte {
 	}
 	all := make(map[string]server, len(servers))
 	for _, s := range servers {
-		all[s.Name] = server{Type: "stdio", Command: s.Command[0], Args: append([]string{}, s.Command[1:]...)}
+		if s, ok := s.(acp.McpServerStdio); ok {
+			all[s.Name] = server{Type: "stdio", Command: s.Command, Args: append([]string{}, s.Args...)}
+		}
 	}
 	data, err := json.Marshal(map[string]any{"mcpServers": all})
 	if err != nil {

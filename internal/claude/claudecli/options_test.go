@@ -5,8 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/sdd-eval/sdd-eval/internal/plan"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/acp"
 )
 
 func TestArgv(t *testing.T) {
@@ -39,8 +38,8 @@ func TestMCPConfig(t *testing.T) {
 	assert.Equal(t,
 		`{"mcpServers":{"a":{"type":"stdio","command":"x","args":[]},"b":{"type":"stdio","command":"y","args":["1"]}}}`+
 			"\n",
-		string(MCPConfig([]plan.MCPServer{
-			{MCPServer: playbook.MCPServer{Name: "b", Command: []string{"y", "1"}}},
-			{MCPServer: playbook.MCPServer{Name: "a", Command: []string{"x"}}},
+		string(MCPConfig([]acp.McpServer{
+			acp.McpServerStdio{Name: "b", Command: "y", Args: []string{"1"}},
+			acp.McpServerStdio{Name: "a", Command: "x"},
 		})))
 }

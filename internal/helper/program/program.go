@@ -13,14 +13,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/gocache"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy/relay"
-	"github.com/sdd-eval/sdd-eval/internal/mock"
 )
 
 // programs are the programs that exist on every system. Each gets the arguments after its name and returns the exit
 // code.
 var programs = map[string]func(args []string) int{
 	helper.Relay: relay.Main, helper.GoCache: gocache.Main, helper.Hook: hook.Main, helper.Agent: agent,
-	helper.Mock: mock.Main, helper.Check: check,
+	helper.Check: check,
 }
 
 // The exit codes of a helper that does not start a program.

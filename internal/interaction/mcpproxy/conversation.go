@@ -227,7 +227,11 @@ type ServerError struct {
 }
 
 func (e *ServerError) Error() string {
-	return fmt.Sprintf("the MCP server %q (%s) %v", e.Server.Name, strings.Join(e.Server.Command, " "), e.Err)
+	from := strings.Join(e.Server.Command, " ")
+	if len(e.Server.Mock) > 0 {
+		from = "mock " + strings.Join(e.Server.Mock, " ")
+	}
+	return fmt.Sprintf("the MCP server %q (%s) %v", e.Server.Name, from, e.Err)
 }
 
 // Unwrap returns Err.

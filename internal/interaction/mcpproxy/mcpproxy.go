@@ -45,6 +45,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/mock"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
@@ -68,6 +69,8 @@ type Config struct {
 	Start func(context.Context, supervise.Command) (*supervise.Process, error)
 	// StartTimeout bounds a real server's first answer; 0: [DefaultStartTimeout].
 	StartTimeout time.Duration
+	// Mocks play those of the servers that have their names, without processes.
+	Mocks []*mock.Server
 	// Replay, if not nil, answers in place of the real servers.
 	Replay *Replay
 	// Overrides, if not nil, answer before anything else does.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/mock"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -22,9 +23,10 @@ const (
 	maxSaid = 2 << 10
 )
 
-// realServer is a process of the server for which a conversation stands.
+// realServer is a process of the server for which a conversation stands, or what plays the server.
 type realServer struct {
-	process *supervise.Process // nil: it could not be started
+	process *supervise.Process // nil: it could not be started, or is played
+	input   io.Closer          // nil: it could not be started
 	wire    *wire
 	said    excerpt.Tail // the end of its stderr
 
@@ -38,6 +40,12 @@ type realServer struct {
 func (c *conversation) startReal() {
 	r := &realServer{said: excerpt.Tail{Limit: maxSaid}}
 	c.real = r
+	for _, s := range c.proxy.config.Mocks {
+		if s.Name == c.server.Name {
+			c.play(s)
+			return
+		}
+	}
 	ctx := context.WithoutCancel(c.proxy.ctx) // it is stopped when the conversation ends
 	process, err := c.proxy.config.Start(ctx, supervise.Command{
 		Path: c.server.Command[0], Args: c.server.Command, PipeStdin: true, PipeStdout: true, Stderr: &r.said,
@@ -46,14 +54,34 @@ func (c *conversation) startReal() {
 		c.serverFailed(fmt.Errorf("cannot be started: %w", err))
 		return
 	}
-	r.process, r.wire = process, newWire(process.Stdout, process.Stdin)
+	r.process, r.input, r.wire = process, process.Stdin, newWire(process.Stdout, process.Stdin)
 	r.listening.Go(func() { c.proxy.survive(c.readServer) })
+}
+
+// play has a server played.
+func (c *conversation) play(s *mock.Server) {
+	toServer, input := io.Pipe()
+	output, fromServer := io.Pipe()
+	c.real.input, c.real.wire = input, newWire(output, input)
+	c.real.listening.Go(func() {
+		defer fromServer.Close()
+		defer toServer.Close()
+		c.proxy.survive(func() {
+			if err := s.Serve(toServer, fromServer); err != nil {
+				c.proxy.reportError(&ServerError{c.server, err})
+			}
+		})
+	})
+	c.real.listening.Go(func() {
+		defer output.Close()
+		c.proxy.survive(c.readServer)
+	})
 }
 
 // hangUp closes the server's input, which asks it to end. It also ends what waits for it to read.
 func (c *conversation) hangUp() {
-	if c.real.process != nil {
-		c.real.process.Stdin.Close()
+	if c.real.input != nil {
+		c.real.input.Close()
 	}
 }
 
@@ -81,6 +109,9 @@ func (c *conversation) readServer() {
 
 // exitOr returns how the server ended, or the other error if it did not.
 func (c *conversation) exitOr(other error) error {
+	if c.real.process == nil {
+		return other
+	}
 	select {
 	case <-c.real.process.Done():
 		exit, err := c.real.process.Wait()
@@ -188,6 +219,7 @@ func (c *conversation) stopReal() {
 		_, err := c.real.process.Stop(context.WithoutCancel(c.proxy.ctx))
 		c.keepStopError(err)
 	}
+	c.hangUp()
 	c.real.failed.Do(func() {}) // the timer has nothing to say any more, or is saying it
 	c.real.listening.Wait()
 	for _, q := range c.waiting() {

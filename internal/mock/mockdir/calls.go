@@ -20,20 +20,17 @@ type Call struct {
 }
 
 // Calls are the calls of tools that the servers play, with how they were answered: that follows from the arguments
-// alone, so it does not depend on what an agent tells of answers. Those that the agent does not tell of come last,
-// where the proxy of level mcp saw them.
+// alone, so it does not depend on what an agent tells of answers. The servers' own requests are what a call's arguments
+// were; those of which the agent does not tell come last.
 func (s Set) Calls(run *trajectory.Run) []Call {
 	if len(s) == 0 {
 		return nil
 	}
 	denied := denials(run)
-	untold := requests(run)
+	told, untold := askedFor(run.ToolCalls(), requests(run), denied)
 	var all []Call
-	for _, c := range run.ToolCalls() {
+	for _, c := range told {
 		if call, ok := s.answer(c); ok {
-			if i := slices.IndexFunc(untold, call.is); i >= 0 {
-				untold = slices.Delete(untold, i, i+1)
-			}
 			switch {
 			case denied[c.ID]:
 				call.Reply = mock.Reply{Verdict: mock.Failed}
@@ -68,12 +65,26 @@ func (s Set) answer(c trajectory.ToolCall) (Call, bool) {
 	return Call{}, false
 }
 
-// is reports whether a call that an agent tells of is a request that the proxy saw.
-func (c Call) is(request trajectory.ToolCall) bool {
-	return c.Name == request.Name && jsonvalue.Compact(c.Args) == jsonvalue.Compact(request.Args)
+// askedFor gives calls of which an agent tells the arguments of the requests that they made, and returns the requests
+// of which it does not tell. A call made the request of the same tool with the same arguments; some agents tell other
+// arguments than they send.
+func askedFor(calls, requests []trajectory.ToolCall, denied map[string]bool) (told, untold []trajectory.ToolCall) {
+	made := make([]bool, len(calls))
+	for _, exactly := range []bool{true, false} {
+		for i, c := range calls {
+			n := slices.IndexFunc(requests, func(r trajectory.ToolCall) bool {
+				return c.Name == r.Name && (!exactly || jsonvalue.Compact(c.Args) == jsonvalue.Compact(r.Args))
+			})
+			if n >= 0 && !made[i] && !denied[c.ID] {
+				made[i], calls[i].Args = true, requests[n].Args
+				requests = slices.Delete(requests, n, n+1)
+			}
+		}
+	}
+	return calls, requests
 }
 
-// requests are the calls of tools that the proxy of level mcp saw.
+// requests are the calls of tools that servers were asked for.
 func requests(run *trajectory.Run) (all []trajectory.ToolCall) {
 	for _, e := range run.Events {
 		if c, ok := e.Body.(trajectory.MCPCall); ok && c.Tool != "" {

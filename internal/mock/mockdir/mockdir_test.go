@@ -179,8 +179,7 @@ func TestCalls(t *testing.T) {
 	assert.Empty(t, mockdir.Set(nil).Calls(run))
 }
 
-// TestUntoldCalls: a call that an agent does not tell of counts where the proxy of level mcp saw it, and what both tell
-// counts once.
+// TestUntoldCalls: a call that an agent does not tell of counts, and what both tell counts once, as it was asked for.
 func TestUntoldCalls(t *testing.T) {
 	files := map[string]string{"sell.md": "---\nexpect: {sku: tea}\n---\nsold"}
 	server, _, err := mockdir.Read("shop", []string{write(t, files)})
@@ -199,6 +198,8 @@ func TestUntoldCalls(t *testing.T) {
 	add(trajectory.ToolStart{ID: "1", Name: "mcp__shop__sell", Args: map[string]any{"sku": "tea"}}, seen("shop", "tea"),
 		trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}, seen("shop", "tea"), seen("shop", "milk"),
 		seen("other", "milk"), trajectory.MCPCall{Server: "shop", Method: "tools/list"})
+	add(trajectory.ToolStart{ID: "2", Name: "mcp__shop__sell", Args: map[string]any{"what": "tea"}})
+	add(trajectory.ToolEnd{ID: "2", Status: trajectory.Completed})
 	var verdicts []mock.Verdict
 	for _, c := range (mockdir.Set{server}).Calls(run) {
 		assert.Equal(t, "mcp__shop__sell", c.Name)
