@@ -87,7 +87,7 @@ func (a *App) importCassette(ctx context.Context, file string, o importOptions) 
 		return usageError("cassette import: %s already has a recording, %s: --force replaces it",
 			unit.ID(), a.shown(cassette.File(path)))
 	}
-	opts := convert.Options{Stop: o.stop}
+	opts := convert.Options{Stop: o.stop, Prompts: unit.Prompts()}
 	if o.ignore != "" {
 		opts.Ignore = strings.Split(o.ignore, ",")
 	}
@@ -226,7 +226,7 @@ func cassetteExportCommand() command {
 		name:  "cassette export",
 		usage: "--to " + strings.Join(formats, "|") + " FILE",
 		short: "print a recording in the format of another tool",
-		long: `Prints a cassette as a trajectory in ATIF v1.7, the Agent Trajectory Interchange Format. Data that
+		long: `Prints a cassette as a trajectory in ATIF v1.8, the Agent Trajectory Interchange Format. Data that
 ATIF has no field for goes to extra.sdd_eval; changes to the workspace are left out.`,
 		examples: `sdd-eval cassette export --to atif cassettes/evals/demo/demo/task/claude.1.jsonl > trajectory.json`,
 		codes: `0  the recording was printed

@@ -28,6 +28,7 @@ type codexReader struct {
 	items        int         // calls without an id
 	asked        string      // the type of the line that had the last prompt
 	worked       bool        // a script made a call since the last result
+	cut          string      // the call of a script that was interrupted in this turn, and made no call so far
 }
 
 func readCodex(path string, o Options) (*Session, error) {
@@ -199,7 +200,8 @@ func (r *codexReader) toolEnd(i codexItem) trajectory.ToolEnd {
 	switch {
 	case strings.HasPrefix(text, "aborted"):
 		end.Status = trajectory.Cancelled
-	case i.Output.success != nil && !*i.Output.success, code != nil && *code != 0:
+	case i.Output.success != nil && !*i.Output.success, code != nil && *code != 0,
+		r.tools[i.CallID] == "exec" && strings.HasPrefix(text, "Script failed"):
 		end.Status = trajectory.Failed
 	}
 	if printed != nil && isShell(r.tools[i.CallID]) {
@@ -293,7 +295,7 @@ func (r *codexReader) user(at time.Time, line, text string) error {
 		return errors.New("the user sent a message during a turn, which a unit cannot do")
 	}
 	r.count()
-	r.asked, r.ended = line, false
+	r.asked, r.ended, r.worked, r.cut = line, false, false, ""
 	r.builder.prompt(at, text)
 	return nil
 }

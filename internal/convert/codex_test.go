@@ -165,7 +165,28 @@ func TestCodexScripts(t *testing.T) {
 		{
 			"a script that failed", "that is told by its own result only",
 			codexMetaLine().asks("Go.").item(script).event(ran).item(ends("Script failed")).done("ok"),
-			"prompt:Go. calls:exec calls:exec_command failed completed says:ok stop:end_turn",
+			"prompt:Go. calls:exec calls:exec_command failed failed says:ok stop:end_turn",
+		},
+		{
+			"a script that was interrupted", "its call is told once the turn is over, and stands for it (0.171)",
+			codexMetaLine().asks("Go.").item(script).item(ends("aborted by user after 1.2s")).
+				event(`{"type":"turn_aborted","reason":"interrupted"}`).event(ran).asks("More.").done("ok"),
+			"prompt:Go. calls:exec_command cancelled stop:cancelled prompt:More. says:ok stop:end_turn",
+		},
+		{
+			"a script that was interrupted between calls", "",
+			codexMetaLine().asks("Go.").item(script).event(ran).item(ends("aborted by user after 1.2s")).
+				event(`{"type":"turn_aborted","reason":"interrupted"}`),
+			"prompt:Go. calls:exec_command failed stop:cancelled",
+		},
+		{
+			"a script that was interrupted before its first call", "it is all that is known",
+			codexMetaLine().asks("Go.").item(script).item(ends("aborted by user after 1.2s")).
+				event(`{"type":"turn_aborted","reason":"interrupted"}`).
+				asks("More.").item(strings.ReplaceAll(script, `"a"`, `"b"`)).event(ran).
+				item(strings.ReplaceAll(ends("Script completed"), `"a"`, `"b"`)).done("ok"),
+			"prompt:Go. calls:exec cancelled stop:cancelled " +
+				"prompt:More. calls:exec_command failed says:ok stop:end_turn",
 		},
 		{
 			"a call of the model", "it is read from the item of the model",

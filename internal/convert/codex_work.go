@@ -107,7 +107,15 @@ func (r *codexReader) work(at time.Time, e codexEvent) error {
 		return err
 	}
 	r.worked = true
-	return r.builder.result(at, w.end())
+	end := w.end()
+	if r.cut != "" {
+		r.remove(r.cut)
+		r.cut = ""
+	}
+	if t := r.turn(); t.stop == "cancelled" && end.Status == trajectory.Failed {
+		end.Status = trajectory.Cancelled
+	}
+	return r.builder.result(at, end)
 }
 
 var codexWorkTools = map[string]string{
@@ -160,21 +168,32 @@ func (c codexChange) diffs(path string) []trajectory.Diff {
 	return patchDiffs(path, c.Diff)
 }
 
-// scripted removes the call of a script that has ended well and that made calls itself: they are what it did, and what
-// clients are told.
+// scripted removes the call of a script that made calls itself, unless it failed: they are what it did, and what
+// clients are told. The calls of one that was interrupted may be told once its turn is over.
 func (r *codexReader) scripted(i codexItem) {
 	worked := r.worked
 	r.worked = false
-	if !worked || r.tools[i.CallID] != "exec" || !strings.HasPrefix(i.Output.text, "Script completed") {
+	cut := strings.HasPrefix(i.Output.text, "aborted")
+	if r.tools[i.CallID] != "exec" || !cut && !strings.HasPrefix(i.Output.text, "Script completed") {
 		return
 	}
+	switch {
+	case worked:
+		r.remove(i.CallID)
+	case cut:
+		r.cut = i.CallID
+	}
+}
+
+// remove removes a call from the turn.
+func (r *codexReader) remove(id string) {
 	t := r.turn()
 	t.events = slices.DeleteFunc(t.events, func(e trajectory.Event) bool {
 		switch b := e.Body.(type) {
 		case trajectory.ToolStart:
-			return b.ID == i.CallID
+			return b.ID == id
 		case trajectory.ToolEnd:
-			return b.ID == i.CallID
+			return b.ID == id
 		}
 		return false
 	})

@@ -47,6 +47,8 @@ type Options struct {
 	Stop string
 	// Ignore lists unknown types of lines to skip.
 	Ignore []string
+	// Prompts is what the user asked, as far as it is known. An agent may have written it down in another way.
+	Prompts []string
 }
 
 // The names of formats.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -94,7 +95,8 @@ type openCodePart struct {
 // openCodeReader reads an export of OpenCode.
 type openCodeReader struct {
 	*builder
-	ignore []string
+	ignore  []string
+	prompts []string // that were asked
 }
 
 func readOpenCode(path string, o Options) (*Session, error) {
@@ -111,7 +113,7 @@ func readOpenCode(path string, o Options) (*Session, error) {
 	if err := decode(data, &e); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	r := openCodeReader{builder: newBuilder(), ignore: o.Ignore}
+	r := openCodeReader{builder: newBuilder(), ignore: o.Ignore, prompts: o.Prompts}
 	if err := r.read(&e); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -181,11 +183,22 @@ func (r *openCodeReader) user(m *openCodeMessage) error {
 	}
 	switch {
 	case asked:
+		if n := len(r.turns); n < len(r.prompts) && said == openCodeRun(r.prompts[n]) {
+			said = r.prompts[n]
+		}
 		r.prompt(at, said)
 	case program != "":
 		r.note(at, trajectory.Notice{Name: "opencode:user", Data: program})
 	}
 	return nil
+}
+
+// openCodeRun returns what `opencode run` says to the model if it is called with a prompt.
+func openCodeRun(prompt string) string {
+	if !strings.Contains(prompt, " ") {
+		return prompt
+	}
+	return `"` + strings.ReplaceAll(prompt, `"`, `\"`) + `"`
 }
 
 // assistant adds an answer of the model.

@@ -78,6 +78,22 @@ func TestOpenCode(t *testing.T) {
 	}
 }
 
+// `opencode run PROMPT` sends a prompt with spaces in quotes; who imports it knows what was asked.
+func TestOpenCodeRun(t *testing.T) {
+	said := `{"type":"text","text":"\"Say \\\"hi\\\" twice.\""}`
+	file := logFile(t, openCodeDoc(openCodeMsg("user", "", said),
+		openCodeMsg("assistant", `,"finish":"stop"`, openCodeOK)))
+	for _, tt := range []struct{ asked, want string }{
+		{`Say "hi" twice.`, `Say "hi" twice.`},
+		{`Say "hi".`, `"Say \"hi\" twice."`},
+		{`"Say \"hi\" twice."`, `"Say \"hi\" twice."`},
+	} {
+		s, err := Read(OpenCode, file, Options{Prompts: []string{tt.asked}})
+		require.NoError(t, err)
+		assert.Equal(t, []string{tt.want}, s.Prompts())
+	}
+}
+
 func TestOpenCodeErrors(t *testing.T) {
 	user := openCodeMsg("user", "", openCodeGo)
 	tests := []struct{ name, doc, want string }{
