@@ -184,6 +184,7 @@ var withSuites = []string{
 	"github.com/aymanbagabas/go-udiff",
 	"github.com/aymanbagabas/go-udiff/lcs",
 	"github.com/bmatcuk/doublestar/v4",
+	"github.com/google/jsonschema-go/jsonschema",
 	"github.com/pelletier/go-toml/v2",
 	"github.com/pelletier/go-toml/v2/internal/parserbridge",
 	"github.com/pelletier/go-toml/v2/internal/tracker",

@@ -36,7 +36,7 @@ var agentvFates = []row{
 		"contains icontains contains-any icontains-any contains-all icontains-all starts-with ends-with equals regex",
 		to("[`text`](evaluators.md#text), and `not-` before it the opposite"),
 	},
-	{"is-json", to("a `code_judge` in Python")},
+	{"is-json", to("`text` with `json`")},
 	{"llm-rubric", to("`llm_judge` with `rubrics` or a `prompt`")},
 	{"script", to("a [`code_judge`](judges.md#judges-of-agentv) with `compat: agentv5`, or `agentv` with `evalcases`")},
 	{"assert-set", to("[`composite`](evaluators.md#composite)")},
@@ -254,18 +254,12 @@ func (a *agentvClaim) regex() error {
 	return nil
 }
 
-// isJSON is a judge, in Python.
-const isJSON = `import json, sys
-try:
-    json.loads(json.load(sys.stdin)["candidate_answer"])
-    print(json.dumps({"pass": True, "reason": "the answer is JSON"}))
-except ValueError as e:
-    print(json.dumps({"pass": False, "reason": "the answer is no JSON: %s" % e}))
-`
-
 func (a *agentvClaim) json() error {
 	a.only()
-	a.to.kind, a.to.keys = "code_judge", doc.Pairs{{Key: "script", Value: []string{"python3", "-c", isJSON}}}
+	if a.not {
+		return errors.New("its opposite is nothing that an evaluator says")
+	}
+	a.to.kind, a.to.keys = jsonCheck(a.to.name, "whole", nil)
 	return nil
 }
 

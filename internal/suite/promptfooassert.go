@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/text"
 )
 
 // claim is an assertion of a case, to be written.
@@ -26,8 +27,9 @@ type claim struct {
 // assertTypes write assertions by type, without not-.
 var assertTypes = map[string]func(a *claim) error{
 	"contains": textAssert, "icontains": textAssert, "contains-any": textAssert, "icontains-any": textAssert,
-	"contains-all": textAssert, "icontains-all": textAssert, "starts-with": textAssert, "ends-with": textAssert,
-	"equals": equalsAssert, "regex": regexAssert,
+	"contains-all": textAssert, "icontains-all": textAssert, "starts-with": textAssert,
+	"equals": equalsAssert, "regex": regexAssert, "word-count": wordsAssert,
+	"is-json": jsonAssert, "contains-json": jsonAssert,
 	"latency": boundAssert, "cost": boundAssert,
 	"javascript": scriptAssert, "python": scriptAssert,
 	"llm-rubric": rubricAssert, "model-graded-closedqa": rubricAssert, "model-graded-factuality": rubricAssert,
@@ -38,9 +40,11 @@ var assertTypes = map[string]func(a *claim) error{
 // assertFates say what types become, one row for those that become the same.
 var assertFates = []row{
 	{
-		"contains icontains contains-any icontains-any contains-all icontains-all starts-with ends-with regex",
+		"contains icontains contains-any icontains-any contains-all icontains-all starts-with regex",
 		to("[`text`](evaluators.md#text), and `not-` before it the opposite"),
 	},
+	{"word-count", to("`text`, which counts words")},
+	{"is-json contains-json", to("`text` with `json` and the `schema`. JSON is not what YAML would read")},
 	{"equals", to("`text`; of JSON [`field_accuracy`](evaluators.md#field_accuracy)")},
 	{"latency cost", to("[`metrics`](evaluators.md#metrics), of the whole session")},
 	{"javascript python", to("a [`code_judge`](judges.md#code_judge), without network")},
@@ -57,22 +61,26 @@ const (
 	noModel   = "no model is asked for embeddings, classes or probabilities"
 	noCompare = "answers are not compared with each other: `sdd-eval compare` compares variants"
 	noAPI     = "it is about what a model's API returns"
+	noCall    = "write an evaluator tool_trajectory, or metrics"
 )
 
 // unmapped are types that no evaluator says, each with the reason.
 var unmapped = map[string]string{
-	"similar": noModel, "levenshtein": noMeasure, "rouge-n": noMeasure, "bleu": noMeasure, "gleu": noMeasure,
+	"similar": noModel, "similar:cosine": noModel, "similar:dot": noModel, "similar:euclidean": noModel,
+	"levenshtein": noMeasure, "rouge-n": noMeasure, "bleu": noMeasure, "gleu": noMeasure,
 	"meteor": noMeasure, "f-score": noMeasure, "perplexity": noModel, "perplexity-score": noModel,
 	"context-faithfulness": noContext, "context-recall": noContext, "context-relevance": noContext,
 	"answer-relevance": noModel, "classifier": noModel, "moderation": noModel, "guardrails": noAPI,
 	"select-best": noCompare, "max-score": noCompare, "human": noCompare,
 	"finish-reason": noAPI, "is-valid-function-call": noAPI, "is-valid-openai-function-call": noAPI,
 	"is-valid-openai-tools-call": noAPI, "tool-call-f1": noAPI, "trace-span-count": noAPI, "trace-span-duration": noAPI,
-	"trace-error-spans": noAPI,
-	"is-json":           noMeasure, "contains-json": noMeasure, "is-xml": noMeasure, "contains-xml": noMeasure,
+	"trace-error-spans":        noAPI,
+	"trajectory:tool-sequence": noCall, "trajectory:tool-args-match": noCall, "trajectory:step-count": noCall,
+	"trajectory:goal-success": "write an evaluator llm_judge", "is-xml": noMeasure, "contains-xml": noMeasure,
 	"is-html": noMeasure, "contains-html": noMeasure, "is-sql": noMeasure, "contains-sql": noMeasure,
-	"ruby": noMeasure, "webhook": noMeasure, "is-refusal": noMeasure, "word-count": noMeasure, "pi": noMeasure,
-	"search-rubric": noMeasure, "agent-rubric": noMeasure, "conversation-relevance": noMeasure, "skill-used": noMeasure,
+	"ruby": noMeasure, "webhook": noMeasure, "is-refusal": noMeasure, "pi": noMeasure,
+	"search-rubric": noMeasure, "agent-rubric": noMeasure, "conversation-relevance": noMeasure,
+	"skill-used": "give the variant its skills, and write an evaluator activation",
 }
 
 // evaluations returns the evaluators that assertions become, and counts them.
@@ -191,7 +199,7 @@ func textAssert(a *claim) error {
 	}
 	form := a.kind
 	key := map[bool]string{false: "contains", true: "not_contains"}[a.not]
-	if strings.HasPrefix(form, "i") || strings.HasSuffix(form, "s-with") || form == "contains-any" && !a.not {
+	if strings.HasPrefix(form, "i") || form == "starts-with" || form == "contains-any" && !a.not {
 		key = map[bool]string{false: "matches", true: "not_matches"}[a.not]
 		for i, text := range all {
 			all[i] = regexp.QuoteMeta(text)
@@ -203,8 +211,6 @@ func textAssert(a *claim) error {
 		switch {
 		case form == "starts-with":
 			fold = `\A`
-		case form == "ends-with":
-			all[0] += `\z`
 		case strings.HasSuffix(form, "-any") && !a.not && len(all) > 1:
 			all = []string{"(?:" + strings.Join(all, "|") + ")"}
 		}
@@ -290,6 +296,71 @@ func regexAssert(a *claim) error {
 	}
 	key := map[bool]string{false: "matches", true: "not_matches"}[a.not]
 	a.to.kind, a.to.keys = check(a.to.from, key, pattern)
+	return nil
+}
+
+// jsonAssert writes assertions that an answer is JSON, or has an object in it.
+func jsonAssert(a *claim) error {
+	if a.not {
+		return errors.New("that something is no JSON is not said by a check: write a code_judge")
+	}
+	schema, err := filled(a.value, a.values)
+	if err != nil {
+		return fmt.Errorf("value: %w", err)
+	}
+	if written, ok := schema.(string); ok {
+		d := doc.Parse("", []byte(written))
+		if schema = d.Root.Value(); d.Err() != nil {
+			return errors.New("value: must be a JSON schema")
+		}
+	}
+	if schema != nil {
+		if _, ok := schema.(map[string]any); !ok {
+			return errors.New("value: must be a JSON schema")
+		}
+		if _, err := text.Schema(schema); err != nil {
+			return fmt.Errorf("value: %w", err)
+		}
+	}
+	found := map[string]string{"is-json": "whole", "contains-json": "object"}[a.kind]
+	a.to.kind, a.to.keys = jsonCheck(a.to.from, found, schema)
+	return nil
+}
+
+// word matches a word, as JavaScript tells space.
+const word = `[^\s\x0B\pZ\x{FEFF}]+`
+
+// wordsAssert writes bounds on the number of words.
+func wordsAssert(a *claim) error {
+	if a.not {
+		return errors.New("that a number of words is another one is not said by a check: write a code_judge")
+	}
+	value, err := filled(a.value, a.values)
+	if err != nil {
+		return fmt.Errorf("value: %w", err)
+	}
+	bounds, ok := value.(map[string]any)
+	if !ok {
+		bounds = map[string]any{"min": value, "max": value}
+	}
+	count := map[string]int{"min": 1, "max": 10000}
+	for key, v := range bounds {
+		n, err := strconv.Atoi(written(v))
+		if count[key] == 0 || err != nil || n < 1 || n > 10000 {
+			return errors.New("value: must be a number of words, or min and max, from 1 to 10000")
+		}
+		count[key] = n
+	}
+	if len(bounds) == 0 || count["max"] < count["min"] {
+		return errors.New("value: must bound the number of words")
+	}
+	a.to.kind, a.to.keys = check(a.to.from, "matches", word)
+	checks := a.to.keys[0].Value.([]doc.Pairs)
+	for _, key := range []string{"min", "max"} {
+		if bounds[key] != nil {
+			checks[0] = append(checks[0], doc.Pair{Key: key + "_count", Value: count[key]})
+		}
+	}
 	return nil
 }
 

@@ -308,6 +308,15 @@ func check(id, key string, patterns ...string) (kind string, keys doc.Pairs) {
 	}}}}
 }
 
+// jsonCheck is an evaluator text that finds JSON. A schema, if there is one, was read by [text.Schema].
+func jsonCheck(id, found string, schema any) (kind string, keys doc.Pairs) {
+	check := doc.Pairs{{Key: "id", Value: ident(id)}, {Key: "json", Value: found}}
+	if schema != nil {
+		check = append(check, doc.Pair{Key: "schema", Value: schema})
+	}
+	return "text", doc.Pairs{{Key: "checks", Value: []doc.Pairs{check}}}
+}
+
 // model is the key that names the model that judges.
 func (o Options) model() doc.Pairs {
 	return doc.Pairs{{Key: "model", Value: cmp.Or(o.JudgeModel, llm.DefaultModel)}}

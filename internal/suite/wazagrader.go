@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/text"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -104,9 +105,7 @@ func wazaTypes() map[string]wazaType {
 		},
 		"llm": {to("`llm_judge`"), []string{"rubric", "model"}, (*wazaGrader).prompt},
 		"json_schema": {
-			no("no evaluator checks JSON by a schema: write a code_judge, or field_accuracy"),
-			[]string{"schema", "schema_file"},
-			nil,
+			to("`text` with `json` and the `schema`"), []string{"schema", "schema_file"}, (*wazaGrader).schema,
 		},
 	}
 }
@@ -134,10 +133,6 @@ func (t *wazaCase) grader(n *doc.Node) []evaluation {
 	t.count[g.from]++
 	t.fates(n, g.from, wazaGraderKeys, t.refuse)
 	only(g.config, g.from, t.refuse, kind.keys...)
-	if kind.refused != "" {
-		t.refuse(n.Position(), g.from, kind.refused)
-		return nil
-	}
 	for key, types := range map[string][]string{"assertions": {"code"}, "rubric": {"prompt", "llm"}} {
 		if own := n.Get(key); !empty(own) && !slices.Contains(types, g.from) {
 			t.refuse(own.Position(), g.from+"."+key, "it is not for graders of this type")
@@ -237,6 +232,24 @@ func (g *wazaGrader) texts() error {
 		doc.Pair{Key: "not_matches", Value: append(g.patterns(g.config, "regex_not_match"),
 			g.patterns(g.config, "must_not_match")...)},
 	)
+	return nil
+}
+
+func (g *wazaGrader) schema() error {
+	schema := g.config.Get("schema")
+	if name := g.config.Get("schema_file").Text(); empty(schema) && name != "" {
+		var err error
+		if schema, err = g.load(g.dir, name); err != nil {
+			return fmt.Errorf("schema_file: %w", err)
+		}
+	}
+	if schema.Kind() != doc.Map {
+		return errors.New("schema: must be a JSON schema")
+	}
+	if _, err := text.Schema(schema.Value()); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	g.add(jsonCheck(g.from, "whole", schema.Value()))
 	return nil
 }
 

@@ -25,6 +25,7 @@ type rule struct {
 	patterns []pattern
 	count    int // how often each is there at least
 	most     int // and at most; 0: any number of times
+	json     *shape
 }
 
 // pattern is a text, or a regular expression.
@@ -45,6 +46,9 @@ func (p pattern) String() string { return excerpt.Quote(p.text, maxQuote) }
 
 // String says what must hold, e.g. `contains "a", "b"`.
 func (r rule) String() string {
+	if r.json != nil {
+		return r.json.String()
+	}
 	verb := map[string]string{
 		"contains": "contains", "not_contains": "does not contain", "matches": "matches",
 		"not_matches": "does not match", "ordered": "contains in this order",
@@ -76,6 +80,8 @@ func some(texts []string, separator string) string {
 // judge reports whether the rule holds of a text, and what of the text decides, in one line.
 func (r rule) judge(s source) (evidence string, holds bool) {
 	switch r.op {
+	case "json":
+		return r.json.judge(s)
 	case "ordered":
 		return r.inOrder(s)
 	case "not_contains", "not_matches":

@@ -165,20 +165,22 @@ type keys struct {
 	Checks []checkKeys `yaml:"checks,required" doc:"What must hold, each on its own."`
 }
 
-// checkKeys are the keys of a check: exactly one of contains, not_contains, matches, not_matches and ordered.
+// checkKeys are the keys of a check: exactly one of ops.
 type checkKeys struct {
-	ID          string   `yaml:"id,required" pattern:"check" doc:"Unique in the evaluator."`
-	Text        string   `yaml:"text" min:"1" doc:"What must hold, in words; default: what is looked for."`
-	Contains    []string `yaml:"contains" min:"1" doc:"Texts, all of which are there."`
-	NotContains []string `yaml:"not_contains" min:"1" doc:"Texts, none of which is there."`
-	Matches     []string `yaml:"matches" min:"1" doc:"Go regular expressions, all found; (?m) for ^ and $ at lines."`
-	NotMatches  []string `yaml:"not_matches" min:"1" doc:"Go regular expressions, none of which is found."`
-	Ordered     []string `yaml:"ordered" min:"1" doc:"Texts, each of which is there after the one before."`
-	MinCount    int      `yaml:"min_count" default:"1" min:"1" max:"10000" doc:"How often contains, matches are there."`
-	MaxCount    int      `yaml:"max_count" min:"1" max:"10000" doc:"How often at most; default: any number of times."`
-	File        string   `yaml:"file" min:"1" doc:"File in the workspace; default: the agent's last message."`
-	Turn        int      `yaml:"turn" min:"1" max:"1000" doc:"The message that ends this turn; default: the last turn."`
-	Target      string   `yaml:"target" enum:"created_files,mock_calls" doc:"Files made, or calls of mocks."`
+	ID          string    `yaml:"id,required" pattern:"check" doc:"Unique in the evaluator."`
+	Text        string    `yaml:"text" min:"1" doc:"What must hold, in words; default: what is looked for."`
+	Contains    []string  `yaml:"contains" min:"1" doc:"Texts, all of which are there."`
+	NotContains []string  `yaml:"not_contains" min:"1" doc:"Texts, none of which is there."`
+	Matches     []string  `yaml:"matches" min:"1" doc:"Go regular expressions, all found; (?m): ^ and $ at lines."`
+	NotMatches  []string  `yaml:"not_matches" min:"1" doc:"Go regular expressions, none of which is found."`
+	Ordered     []string  `yaml:"ordered" min:"1" doc:"Texts, each of them after the one before."`
+	JSON        string    `yaml:"json" enum:"whole,object" doc:"The text is JSON, or a JSON object is in it."`
+	Schema      *doc.Node `yaml:"schema" doc:"JSON schema, draft 2020-12, of what json finds."`
+	MinCount    int       `yaml:"min_count" default:"1" min:"1" max:"10000" doc:"How often contains, matches hold."`
+	MaxCount    int       `yaml:"max_count" min:"1" max:"10000" doc:"How often at most; default: any number of times."`
+	File        string    `yaml:"file" min:"1" doc:"File in the workspace; default: the agent's last message."`
+	Turn        int       `yaml:"turn" min:"1" max:"1000" doc:"The message that ends this turn; default: the last."`
+	Target      string    `yaml:"target" enum:"created_files,mock_calls" doc:"Files made, or calls of mocks."`
 }
 
 // Kind returns the kind of evaluator.
@@ -202,7 +204,7 @@ func decode(n *doc.Node) any {
 }
 
 // ops are the keys that say what is looked for.
-var ops = []string{"contains", "not_contains", "matches", "not_matches", "ordered"}
+var ops = []string{"contains", "not_contains", "matches", "not_matches", "ordered", "json"}
 
 // compile returns the check, and reports what is wrong with it.
 func (k checkKeys) compile(item *doc.Node) check {
@@ -228,7 +230,8 @@ func (k checkKeys) compile(item *doc.Node) check {
 		}
 	}
 	if len(given) != 1 {
-		item.Errorf("", "exactly one of `contains`, `not_contains`, `matches`, `not_matches` and `ordered` is required")
+		item.Errorf("", "exactly one of `contains`, `not_contains`, `matches`, `not_matches`, `ordered` and `json` "+
+			"is required")
 		return c
 	}
 	c.rule = rule{op: given[0], count: k.MinCount, most: k.MaxCount}
@@ -237,6 +240,11 @@ func (k checkKeys) compile(item *doc.Node) check {
 	}
 	if c.rule.op != "contains" && c.rule.op != "matches" {
 		expect.Meaningless(item, "with `"+c.rule.op+"`", "min_count", "max_count")
+	}
+	if c.rule.op == "json" {
+		c.rule.json = k.shape(item)
+	} else {
+		expect.Meaningless(item, "without `json`", "schema")
 	}
 	for _, p := range item.Get(c.rule.op).Items() {
 		c.rule.patterns = append(c.rule.patterns, compilePattern(p, strings.HasSuffix(c.rule.op, "matches")))

@@ -266,7 +266,8 @@ checks:
 }
 
 func TestDecode(t *testing.T) {
-	const one = "exactly one of `contains`, `not_contains`, `matches`, `not_matches` and `ordered` is required"
+	const one = "exactly one of `contains`, `not_contains`, `matches`, `not_matches`, `ordered` and `json` " +
+		"is required"
 	const always = "matches every text, even an empty one: write `.+` instead of `.*`, or the text to find"
 	tests := []struct{ name, keys, want string }{
 		{"no checks", "checks: []", "6:5: evaluators[0].checks: must not be empty"},
@@ -354,6 +355,7 @@ func hidden(r rune) bool { return !unicode.IsPrint(r) }
 func FuzzEvaluate(f *testing.F) {
 	f.Add("checks: [{id: a, contains: [b, \"\\e\"], min_count: 2}, {id: b, not_contains: [c]}]", "b\x1b\nbb")
 	f.Add("checks: [{id: 1a, matches: ['(?m)^$', '\\b'], min_count: 3}, {id: b, not_matches: [c]}]", "\n\n\xff")
+	f.Add("checks: [{id: a, json: object, schema: {required: [a]}}, {id: b, json: whole}]", "{\"a\": {}}")
 	f.Add("checks: [{id: a, ordered: [a, a, é], text: \"b\\nc\"}, {id: b, file: x, ordered: [c]}]", "aaé")
 	f.Fuzz(func(t *testing.T, keys, said string) {
 		e, err := parse(keys)
