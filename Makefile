@@ -52,6 +52,8 @@ mutate: ## Show which share of bad agents ./evals would notice, 95 % or more: no
 	  PATH="$(RUNTIMES):$$PATH" .evaltest/sdd-eval mutate --min-killed 0.95 --strict \
 	  $(filter-out $(UNASKED),$(wildcard evals/*/*.yaml)) > .evaltest/mutate.txt || { cat .evaltest/mutate.txt; exit 1; }
 	@grep ' noticed: ' .evaltest/mutate.txt
+	@$(GO) test ./evals -run Notices -vet=off -count=1 -v > .evaltest/mutate.txt || { cat .evaltest/mutate.txt; exit 1; }
+	@sed -n '/ notices /s/^ *//p' .evaltest/mutate.txt
 
 # The race detector would let each process wait a second at its end, for races of what still runs then.
 test test-live: export GORACE := atexit_sleep_ms=0

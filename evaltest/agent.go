@@ -198,6 +198,9 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 		return nil, err
 	}
 	if unit.Outcome == result.Error || seen.result == nil {
+		if s.mutation != nil && unit.Outcome == result.Fail {
+			s.mutation.forbids(unit.Evaluations...)
+		}
 		v := verdict{harness: s.harness, Trials: result.Trials{Units: []result.Unit{unit}}}
 		return nil, errors.New(v.trialText(0))
 	}

@@ -93,7 +93,7 @@ func TestGoSuites(t *testing.T) {
 		out, code := s.test(record, "-test.run=^TestRecorded$")
 		require.Zero(t, code, out)
 
-		out, code = s.test(nil, "-test.run=^(TestNotice|TestWordsNotice|TestMutants)$", "-test.v")
+		out, code = s.test(nil, "-test.run=^(TestNotice|TestWordsNotice|TestMutants|TestAccepted)$", "-test.v")
 		require.Zero(t, code, out)
 		golden.Equal(t, "testdata/suites/mutants.txt", strings.ReplaceAll(out, m.dir, "$COMPILED"))
 		page, err := os.ReadFile("../docs/mutate.md")

@@ -37,6 +37,19 @@ type Mutation struct {
 	// Sample is how many mutants of each unit, or row, are judged at most, chosen by Seed; 0: all.
 	Sample int
 	Seed   uint64
+	// Accept has survivors of [Suite.Mutate] that are fine; a playbook has its own, under `mutate`. One that does not
+	// survive is an error.
+	Accept []Survivor
+}
+
+// Survivor is a mutant that passes, and that it is right to pass.
+type Survivor struct {
+	// Operator is what makes it: one of docs/mutate.md, or output for what [Suite.Mutants] returns.
+	Operator string
+	// Where is what it has in brackets behind its operator; * stands for any text.
+	Where string
+	// Why says why it is right.
+	Why string
 }
 
 // check returns the mutation with its defaults.
@@ -47,6 +60,11 @@ func (m Mutation) check() (Mutation, error) {
 	}
 	if m.Sample < 0 {
 		return m, fmt.Errorf("Mutation.Sample is negative: %d", m.Sample)
+	}
+	for i, a := range m.Accept {
+		if a.Operator == "" || a.Where == "" || a.Why == "" {
+			return m, fmt.Errorf("Mutation.Accept[%d] needs Operator, Where and Why", i)
+		}
 	}
 	return m, nil
 }
@@ -65,6 +83,9 @@ func Mutate(t *testing.T, glob string, m Mutation, opts ...Option) {
 	h, err := newHarness(opts...)
 	if err == nil {
 		m, err = m.check()
+	}
+	if err == nil && m.Accept != nil {
+		err = errors.New("Mutation.Accept is for suites in Go: write `mutate: {accept: ...}` into the playbook")
 	}
 	if err != nil {
 		door.Of(t).Fatalf("evaltest.Mutate: %v", err)
@@ -133,18 +154,15 @@ func (h *harness) noticed(t *testing.T, r mutate.Report, m Mutation, err error, 
 	text := r.Brief(next == "")
 	c, outcome := r.Count(), result.Pass
 	score, known := c.Score(m.Strict)
+	low := false
+	if err == nil {
+		low, err = c.Gate(m.MinKilled, m.Strict)
+	}
 	switch {
+	case low:
+		outcome = result.Fail
 	case err != nil:
 		outcome = result.Error
-	case !known:
-		outcome, err = result.Error, errors.New("no mutant could be judged")
-	default:
-		var low bool
-		if low, err = c.Gate(m.MinKilled, m.Strict); low {
-			outcome = result.Fail
-		} else if err != nil {
-			outcome = result.Error
-		}
 	}
 	door.Of(t).Attr("outcome", string(outcome))
 	if known {
@@ -168,9 +186,18 @@ type mutation struct {
 	session string
 	recast  *cassette.Cassette
 
-	mu       sync.Mutex
-	sessions []mutable
-	cleanups []func()
+	mu        sync.Mutex
+	sessions  []mutable
+	forbidden []result.Evaluation // by the permissions of a session
+	cleanups  []func()
+}
+
+// forbids adds what permissions say of a session, and returns all that they have said.
+func (m *mutation) forbids(by ...result.Evaluation) []result.Evaluation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forbidden = append(m.forbidden, by...)
+	return m.forbidden
 }
 
 // mutable is a session of a row's task, of which there can be worse ones.
@@ -290,7 +317,11 @@ func (s *suiteRun) mutants(t *testing.T, m Mutation) (mutate.Report, error) {
 			report.Units = append(report.Units, unit)
 		}
 	}
-	return report, nil
+	var accept []plan.AcceptMutant
+	for _, a := range m.Accept {
+		accept = append(accept, plan.AcceptMutant{Operator: a.Operator, Where: a.Where, Why: a.Why, Position: s.at})
+	}
+	return report, report.Accept(accept, "Mutation.Accept", mutate.OutputOperator)
 }
 
 // worse returns a run of a row in which something is worse.
@@ -337,7 +368,7 @@ func (s *suiteRun) outputs(
 	names := slices.Sorted(maps.Keys(all))
 	for _, i := range m.config().Choose(len(names)) {
 		mutant := mutate.Mutant{
-			Operator: "output", Where: names[i], What: fmt.Sprintf("the task returns %#v", all[names[i]]),
+			Operator: mutate.OutputOperator, Where: names[i], What: fmt.Sprintf("the task returns %#v", all[names[i]]),
 		}
 		if reflect.DeepEqual(all[names[i]], output) {
 			unit.Findings = append(unit.Findings,
@@ -360,7 +391,12 @@ func (r *rowRun) judged(ctx context.Context, row suiteRow, instead func() any) (
 		output = instead()
 	} else {
 		var err error
-		if output, err = r.task(ctx, row); err != nil {
+		output, err = r.task(ctx, row)
+		if res.Evaluations = r.mutation.forbids(); res.Evaluations != nil {
+			res.Outcome, res.Reason = result.Fail, res.Evaluations[0].Reason
+			return nil, res
+		}
+		if err != nil {
 			res.Outcome, res.Reason = result.Error, err.Error()
 			return nil, res
 		}

@@ -168,13 +168,12 @@ func (o mutateOptions) gate() (float64, error) {
 
 // verdict makes bad worse by a score that is too low, and returns an error for one that nobody knows.
 func (o mutateOptions) verdict(of mutate.Report, gate float64, details string, bad *exitError) error {
-	if _, known := of.Count().Score(o.strict); !known {
-		return fault.Advise(fmt.Errorf("%s: no mutant could be judged", of.Playbook),
-			"see why each is unknown: "+details)
-	}
 	low, err := of.Count().Gate(gate, o.strict)
 	if err == nil {
 		return nil
+	}
+	if _, known := of.Count().Score(o.strict); !known {
+		return fault.Advise(fmt.Errorf("%s: %w", of.Playbook, err), "see why each is unknown: "+details)
 	}
 	if err = fmt.Errorf("%s: %w (--min-killed)", of.Playbook, err); low {
 		bad.worsen(exitFailed, err, "strengthen what the survivors name")

@@ -370,7 +370,10 @@ type Problem struct {
 
 // Error returns "file:line:column: path: reason".
 func (p Problem) Error() string {
-	at := fmt.Sprintf("%s:%d", p.Position, p.Position.Column)
+	at := p.Position.String()
+	if p.Position.Column > 0 { // a place in Go has none
+		at += fmt.Sprintf(":%d", p.Position.Column)
+	}
 	if p.Path == "" {
 		return at + ": " + p.Reason
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -39,7 +40,8 @@ func (r *Runner) Recording(
 
 // Recast judges a unit as if c were its cassette, with its steps and evaluators. Nothing is kept or recorded, and what
 // models say of it comes from the unit's recording alone. Its jobs before are not waited for. After is what the steps
-// behind the last prompt came to where they met the same workspace, as [Afterwards] returned it; nil: they run.
+// behind the last prompt came to where they met the same workspace, as [Afterwards] returned it; nil: they run. Where
+// what c shows is forbidden, the unit fails, and [Permissions] is who says so.
 func (r *Runner) Recast(ctx context.Context, u plan.Unit, c *cassette.Cassette, after []result.Step) result.Unit {
 	if after != nil {
 		u.Steps = u.Steps[:asked(u)]
@@ -48,10 +50,19 @@ func (r *Runner) Recast(ctx context.Context, u plan.Unit, c *cassette.Cassette, 
 	a.tape.recast, a.after = c, after
 	if err := panics.Catch(func() error { return a.run(ctx) }); err != nil {
 		a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), fault.Advice(err)
+		if _, forbidden := errors.AsType[*session.ForbiddenError](err); forbidden {
+			a.result.Outcome = result.Fail
+			a.result.Evaluations = []result.Evaluation{
+				{Name: Permissions, Outcome: result.Fail, Reason: err.Error()},
+			}
+		}
 	}
 	r.redact(&a.result)
 	return a.result
 }
+
+// Permissions stands for the playbook's permissions where they, like an evaluator, say what an agent must not do.
+const Permissions = "permissions"
 
 // addAfter adds what steps came to that need not run. They only did where those before had passed.
 func (a *attempt) addAfter(failed bool) bool {

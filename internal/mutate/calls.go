@@ -180,7 +180,7 @@ func nearMisses(v *view, yield func(Mutant)) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(args)) {
 			other, ok := near(name, args[name])
-			if !ok || beside(name, args[name]) ||
+			if !ok || beside(args, name) ||
 				c.edits && !pathArg(name) { // what it writes is for the operators of files
 				continue
 			}
@@ -202,10 +202,11 @@ func nearMisses(v *view, yield func(Mutant)) {
 	}
 }
 
-// beside reports whether an argument says nothing of what a call does: it tells people of it or repeats another, or
-// differs each time.
-func beside(name string, v any) bool {
-	return v == any(cassette.Placeholder) ||
+// beside reports whether an argument says nothing of what a call does: it differs each time or, beside a command line,
+// tells people of that, repeats it, or says how long to wait for it.
+func beside(args map[string]any, name string) bool {
+	_, runs := args["command"]
+	return args[name] == any(cassette.Placeholder) || runs &&
 		slices.Contains([]string{"description", "parsed_cmd", "source", "timeout", "initial_wait"}, name)
 }
 

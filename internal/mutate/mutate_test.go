@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +255,52 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestForbidden: what permissions forbid is noticed, by them, although such a run ends in an error.
+func TestForbidden(t *testing.T) {
+	report, err := run(t, "permissions: {default: reject, rules: [{tool: Edit, decide: allow}]}\n"+
+		"evaluators:\n  - {type: files, expect: [{path: receipt.txt, contains: total}]}\n", mutate.Config{})
+	require.NoError(t, err)
+	for _, f := range report.Units[0].Findings {
+		if f.Operator == "touch-file" || f.Operator == "write-secret" && f.Path != "receipt.txt" {
+			assert.Equal(t, mutate.Killed, f.Status, "%s %s: %s", f.Operator, f.Where, f.Reason)
+			assert.Equal(t, []string{"permissions"}, f.By)
+		}
+	}
+	assert.Zero(t, report.Count().Unknown)
+	assert.Contains(t, mutate.Text([]mutate.Report{report}, false), "permissions killed")
+}
+
+// TestNearMiss: arguments that say nothing of what a command does have no near miss; docs/mutate.md names them.
+func TestNearMiss(t *testing.T) {
+	turns := receipt()
+	page, err := os.ReadFile("../../docs/mutate.md")
+	require.NoError(t, err)
+	args := map[string]any{"command": "ls", "id": cassette.Placeholder}
+	other := map[string]any{"id": cassette.Placeholder}
+	for _, name := range []string{"description", "parsed_cmd", "source", "timeout", "initial_wait"} {
+		args[name] = "a"
+		other[name] = "a"
+		assert.Contains(t, string(page), "`"+name+"`")
+	}
+	call := []trajectory.Event{
+		{Turn: 1, Body: trajectory.ToolStart{ID: "2", Name: "Bash", Kind: "execute", Args: args}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Completed}},
+		{Turn: 1, Body: trajectory.ToolStart{ID: "3", Name: "create_issue", Kind: "other", Args: other}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "3", Status: trajectory.Completed}},
+	}
+	turns[0].Events = slices.Insert(turns[0].Events, 3, call...)
+	var misses []string
+	for _, m := range mutate.Derive(&mutate.Session{Turns: turns}) {
+		if m.Operator == "near-miss" && m.Tool != "Edit" {
+			misses = append(misses, m.Where)
+		}
+	}
+	assert.Equal(t, []string{
+		"call 2 Bash: command", "call 3 create_issue: description", "call 3 create_issue: initial_wait",
+		"call 3 create_issue: parsed_cmd", "call 3 create_issue: source", "call 3 create_issue: timeout",
+	}, misses)
+}
+
 func TestGate(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -267,7 +314,7 @@ func TestGate(t *testing.T) {
 		{"low", mutate.Count{Killed: 8, Survived: 2}, 0.9, true, "notices 80.0 % of"},
 		{"low, whatever is unknown", mutate.Count{Killed: 4, Survived: 2, Unknown: 4}, 0.9, true, "at most 80.0 % of"},
 		{"not known", mutate.Count{Killed: 8, Unknown: 2}, 0.9, false, "between 80.0 % and 100.0 %"},
-		{"nothing judged", mutate.Count{Equivalent: 2}, 0.9, false, "between 0.0 % and 100.0 %"},
+		{"nothing judged", mutate.Count{Equivalent: 2, Unknown: 3}, 0, false, "no mutant could be judged"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			low, err := tt.count.Gate(tt.share, false)

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,11 +130,13 @@ func (c Count) Bounds(strict bool) (least, most float64) {
 	return float64(c.Killed) / float64(of), float64(c.Killed+c.Unknown) / float64(of)
 }
 
-// Gate returns an error if it is not known that so large a share of mutants is noticed: low reports that the share is
-// smaller, else too many mutants are unknown to tell.
+// Gate returns an error if it is not known that so large a share of mutants is noticed, or if there is no share at all:
+// low reports that the share is smaller, else too many mutants are unknown to tell.
 func (c Count) Gate(share float64, strict bool) (low bool, err error) {
 	least, most := c.Bounds(strict)
-	switch {
+	switch _, known := c.Score(strict); {
+	case !known:
+		return false, errors.New("no mutant could be judged")
 	case least >= share:
 		return false, nil
 	case most >= share:
@@ -267,33 +270,16 @@ func (u UnitReport) explain(f *Finding, of plan.Unit) {
 	}
 }
 
-// checkAccepted refuses acceptances of what no operator makes.
-func checkAccepted(p *plan.Playbook) error {
-	var ids []string
+// Accept marks the survivors that are accepted, under a key of a playbook or a test. An error is a problem with what
+// that says: no operator makes it, of the table or of more, or it does not survive.
+func (r Report) Accept(all []plan.AcceptMutant, key string, more ...string) error {
+	ids := more
 	for _, op := range Operators() {
 		ids = append(ids, op.ID)
 	}
 	var problems doc.Problems
-	for i, a := range p.Mutate.Accept {
-		if !slices.Contains(ids, a.Operator) {
-			problems = append(problems, doc.Problem{
-				Position: a.Position, Path: fmt.Sprintf("mutate.accept[%d].operator", i),
-				Reason: fmt.Sprintf("unknown operator %q%s", a.Operator,
-					cmp.Or(doc.DidYouMean(a.Operator, ids), ": use one of "+strings.Join(ids, ", "))),
-			})
-		}
-	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
-}
-
-// accept marks the survivors that the playbook accepts.
-func (r Report) accept(p *plan.Playbook) error {
-	var problems doc.Problems
-	for i, a := range p.Mutate.Accept {
-		used := false
+	for i, a := range all {
+		used := r.Sample > 0 || r.Only != "" // it may be among those that were left out
 		for _, u := range r.Units {
 			for j, f := range u.Findings {
 				if f.Operator == a.Operator && (f.Status == Survived || f.Status == Accepted) &&
@@ -302,15 +288,20 @@ func (r Report) accept(p *plan.Playbook) error {
 				}
 			}
 		}
-		if !used {
-			problems = append(problems, doc.Problem{
-				Position: a.Position, Path: fmt.Sprintf("mutate.accept[%d]", i),
-				Reason: fmt.Sprintf("no mutant of %s survives at %q: remove the entry, or write what the survivor has "+
-					"in brackets", a.Operator, a.Where),
-			})
+		problem := doc.Problem{Position: a.Position, Path: fmt.Sprintf("%s[%d]", key, i)}
+		switch {
+		case !slices.Contains(ids, a.Operator):
+			problem.Reason = fmt.Sprintf("unknown operator %q%s", a.Operator,
+				cmp.Or(doc.DidYouMean(a.Operator, ids), ": use one of "+strings.Join(ids, ", ")))
+		case !used:
+			problem.Reason = fmt.Sprintf("no mutant of %s survives at %q: remove the entry, or write what the "+
+				"survivor has in brackets", a.Operator, a.Where)
+		default:
+			continue
 		}
+		problems = append(problems, problem)
 	}
-	if len(problems) > 0 && r.Sample == 0 && r.Only == "" {
+	if len(problems) > 0 {
 		return problems
 	}
 	return nil

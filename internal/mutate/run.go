@@ -54,9 +54,6 @@ func (c Config) Choose(n int) []int {
 // does not pass as it was recorded, or what is accepted is not found.
 func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report, error) {
 	report := Report{Playbook: p.Playbook.File, Sample: c.Sample, Seed: c.Seed, Only: c.Only}
-	if err := checkAccepted(p.Playbook); err != nil {
-		return report, err
-	}
 	var sessions []*Session
 	var courts []*court
 	for _, u := range p.Units {
@@ -94,7 +91,7 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 		}
 		report.Units = append(report.Units, unit)
 	}
-	return report, report.accept(p.Playbook)
+	return report, report.Accept(p.Playbook.Mutate.Accept, "mutate.accept")
 }
 
 // Passes returns an error if a unit does not pass as it was recorded, so that nothing is known of its mutants.
@@ -234,6 +231,9 @@ func judgesOf(u plan.Unit) (all []Judge) {
 	}
 	return all
 }
+
+// OutputOperator is the operator of outputs that a suite in Go gives.
+const OutputOperator = "output"
 
 // Output returns what became of a worse output of a task that ran no agent, which is judged as a unit.
 func Output(m Mutant, u plan.Unit, res result.Unit) Finding {

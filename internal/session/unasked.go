@@ -53,9 +53,14 @@ func (s *Session) CheckPermissions() error {
 	if modes := profile.AskingModes; len(modes) > 0 {
 		next = fmt.Sprintf("write `mode: %s`", modes[0])
 	}
-	return fault.Advise(fmt.Errorf("%s:\n  %s", text, strings.Join(a.found, "\n  ")),
+	return fault.Advise(&ForbiddenError{text + ":\n  " + strings.Join(a.found, "\n  ")},
 		fmt.Sprintf("%s under %s, or accept it with %s", next, v.AgentAt(), v.AllowsUnasked()))
 }
+
+// ForbiddenError says that the agent did what the playbook's permissions forbid.
+type ForbiddenError struct{ text string }
+
+func (e *ForbiddenError) Error() string { return e.text }
 
 // audit looks for what an agent did that the playbook's permissions forbid.
 type audit struct {

@@ -64,6 +64,18 @@ func TestMutants(t *testing.T) {
 	})
 }
 
+func TestAccepted(t *testing.T) {
+	words := good()
+	words.Scorers = []scorer{evaltest.NewScorer("some",
+		func(_ context.Context, _ string, got, _ int) (evaltest.Score, error) {
+			return evaltest.Score{Value: float64(min(got, 1))}, nil
+		})}
+	words.Mutants = worse(map[string]int{"one more": 3, "none": 0})
+	words.Mutate(t, evaltest.Mutation{Accept: []evaltest.Survivor{
+		{Operator: "output", Where: "*: one more", Why: "nobody counts"},
+	}})
+}
+
 func TestRedMutants(t *testing.T) {
 	t.Run("playbook", func(t *testing.T) { evaltest.Mutate(t, "../evals/*.yaml", evaltest.Mutation{}) })
 	t.Run("agent", func(t *testing.T) { agents(answers).Mutate(t, evaltest.Mutation{Sample: 4}) })
@@ -71,6 +83,23 @@ func TestRedMutants(t *testing.T) {
 		evaltest.Mutate(t, "../evals/*.yaml", evaltest.Mutation{MinKilled: 2})
 	})
 	t.Run("sample-negative", func(t *testing.T) { good().Mutate(t, evaltest.Mutation{Sample: -1}) })
+	accept := map[string]evaltest.Survivor{
+		"accept-stale":    {Operator: "output", Where: "two/output: one less", Why: "it is"},
+		"accept-unknown":  {Operator: "outputs", Where: "*", Why: "it is"},
+		"accept-no-why":   {Operator: "output", Where: "*"},
+		"accept-playbook": {Operator: "output", Where: "*", Why: "it is"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(accept)) {
+		t.Run(name, func(t *testing.T) {
+			m := evaltest.Mutation{Accept: []evaltest.Survivor{accept[name]}}
+			if name == "accept-playbook" {
+				evaltest.Mutate(t, "../evals/*.yaml", m)
+			}
+			s := good()
+			s.Mutants = worse(map[string]int{"one more": 3})
+			s.Mutate(t, m)
+		})
+	}
 	t.Run("no-playbook", func(t *testing.T) { evaltest.Mutate(t, "*.yaml", evaltest.Mutation{}) })
 	broken := map[string]func(*suite){
 		"survives":    func(s *suite) { s.Scorers = []scorer{scores("any", 1)} },
