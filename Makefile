@@ -3,7 +3,7 @@ SHELL := /bin/bash -euo pipefail
 GO    ?= go
 TOOL  := $(GO) tool -modfile=tools.mod
 # The packages that take longest begin, so that none of them runs alone in the end.
-PKGS  ?= ./internal/testkit/hostile ./evaltest ./cmd/sdd-eval ./...
+PKGS  ?= ./cmd/sdd-eval ./evaltest ./internal/testkit/hostile ./...
 # Programs that npm installs: the agents, and the runtimes of scripts. Without them eval shows what it skips.
 AGENTS   := $(CURDIR)/fixtures/agents/node_modules/.bin
 RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin

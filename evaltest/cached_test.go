@@ -12,6 +12,7 @@ import (
 // TestGoTestCache runs suites twice through the go command: a pure replay may come from its cache the second time,
 // until one of its inputs changes; a suite that starts a child never may.
 func TestGoTestCache(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	out, code := m.goTest([]string{"EVALTEST_MODE=record"}, "./evals")
 	require.Zero(t, code, out)
@@ -76,6 +77,7 @@ func TestGoTestCache(t *testing.T) {
 // TestDataOutsideTheModule: the go command does not look for changes of files outside the module, so rows from there
 // keep their suite out of its cache.
 func TestDataOutsideTheModule(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	outside := t.TempDir()
 	rows, want := filepath.Join(outside, "rows.jsonl"), filepath.Join(outside, "want.json")

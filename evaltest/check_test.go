@@ -13,6 +13,7 @@ import (
 
 // TestCheck runs expectations that are written in Go.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	out, code := m.compile("./evals").test([]string{"EVALTEST_MODE=record"})
 	require.Zero(t, code, out)
@@ -85,6 +86,7 @@ func TestCheckGoroutines(t *testing.T) {
 
 // TestMisuse has the compiler find what cannot be meant, in a user's module.
 func TestMisuse(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	const head = `package misuse
 

@@ -11,6 +11,7 @@ import (
 // TestEvalFile runs an eval file as Describe runs playbooks: recorded, replayed, and red where an expectation is not
 // met.
 func TestEvalFile(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.remove("evals/greet.yaml")
 	m.write("evals/greet.eval.yaml", `evalcases:

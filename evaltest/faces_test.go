@@ -18,6 +18,7 @@ import (
 // TestFaces holds go test and `sdd-eval run` to the same outcome for every scenario: both carry plans out by the same
 // engine, and what one refuses, the other refuses.
 func TestFaces(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	suite := m.compile("./evals")
 	out, code := suite.test([]string{"EVALTEST_MODE=record"})

@@ -64,6 +64,7 @@ type event struct{ Action, Package, Test, Output string }
 
 // TestFalseGreen runs each suite as `go test -json` does: the package fails, and no test passes that should not.
 func TestFalseGreen(t *testing.T) {
+	t.Parallel()
 	suites := falseGreens(t)
 	m := newModule(t)
 	suite := m.compile("./evals")
@@ -98,6 +99,7 @@ func TestFalseGreen(t *testing.T) {
 
 // TestGoTestJSON holds what the suites are run by to `go test -json` itself, which would link each of them anew.
 func TestGoTestJSON(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.remove("evals/greet.yaml")
 	require.NoError(t, os.CopyFS(m.path("evals"), os.DirFS(filepath.Join(falseGreenDir, "scores-zero"))))

@@ -17,6 +17,7 @@ var traces = regexp.MustCompile(`(?ms)^ +goroutine \d+ \[running\]:.*?^( +(repro
 
 // TestGoSuites runs suites in Go: what passes should, and nothing that should not does.
 func TestGoSuites(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	suites := m.compileHere("./suites")
 

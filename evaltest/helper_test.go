@@ -41,6 +41,7 @@ func init() {
 // TestInits runs an agent in tests of packages whose init functions would be in the way of children that ran them, too.
 // In every kind of sandbox it runs in the test's own process, and nowhere else.
 func TestInits(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, init string }{
 		{"prints", `fmt.Println("loading the shop")`},
 		{"panics", `if os.Getenv("SHOP_TOKEN") == "" { panic("SHOP_TOKEN is not set") }`},
@@ -84,6 +85,7 @@ func helpersIn(t *testing.T, dir string) []string {
 // TestHelperIsBuilt in the user's module, by two tests at once, for a cache that is empty: with a replace directive,
 // and from a vendor directory without a network or a module cache.
 func TestHelperIsBuilt(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	suite := m.compile("./evals")
 	out, code := m.run(nil, "go", "mod", "vendor")
@@ -130,6 +132,7 @@ func TestHelperIsBuilt(t *testing.T) {
 // TestHelperElsewhere runs a compiled test where there is no go command: with a helper beside it, or with a word on how
 // to get one.
 func TestHelperElsewhere(t *testing.T) {
+	t.Parallel()
 	suite := newModule(t).compile("./evals")
 	const next = "next: build the helper in the module, `CGO_ENABLED=0 go build -o /path/to/sdd-eval-helper " +
 		"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-helper`, and set EVALTEST_HELPER to its path"
@@ -158,6 +161,7 @@ func TestHelperElsewhere(t *testing.T) {
 
 // TestHelperWithoutCache builds the helper for the directory of temporary files, in a directory of its own.
 func TestHelperWithoutCache(t *testing.T) {
+	t.Parallel()
 	suite := newModule(t).compile("./evals")
 	temp := t.TempDir()
 	out, code := suite.test([]string{
@@ -175,6 +179,7 @@ func TestHelperWithoutCache(t *testing.T) {
 // TestHelperBroken: what is wrong with a helper is said as that, with what to do. It is no reason to install an agent,
 // or to do without a sandbox.
 func TestHelperBroken(t *testing.T) {
+	t.Parallel()
 	suite := newModule(t).compile("./evals")
 	dir := t.TempDir()
 	write := func(name, text string, perm os.FileMode) string {

@@ -16,6 +16,7 @@ import (
 // TestInterrupt presses Ctrl-C while an agent is at work that never answers: the unit is an error that says so, the
 // agent is ended, and nothing is left behind.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.write("scripts/greet.json", `{
 		"faults": {"ignore_eof": true, "ignore_sigterm": true},

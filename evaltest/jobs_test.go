@@ -9,6 +9,7 @@ import (
 // TestJobs runs jobs outside the matrix before and after the units. What a filter leaves out of the tests is still what
 // the units build on.
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.replace("evals/greet.yaml", "  jobs:\n    eval:\n", `  jobs:
     setup:

@@ -15,6 +15,7 @@ import (
 
 // TestRunDir keeps a suite's run as the command would: it can be shown and reported.
 func TestRunDir(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	suite := m.compile("./evals")
 	root := t.TempDir()
@@ -52,6 +53,7 @@ func TestRunDir(t *testing.T) {
 
 // TestRunDirOfWrongTracing runs nothing where traces are wanted and cannot be sent.
 func TestRunDirOfWrongTracing(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.replace("evals/evals_test.go", "evaltest\"\n)",
 		"evaltest\"\n\t_ \"github.com/sdd-eval/sdd-eval/evaltest/tracing\"\n)")

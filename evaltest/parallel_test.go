@@ -61,6 +61,7 @@ func TestParallel(t *testing.T) {
 
 // TestParallelMisspelt refuses a number that is none.
 func TestParallelMisspelt(t *testing.T) {
+	t.Parallel()
 	suite := newModule(t).compile("./evals")
 	for _, value := range []string{"0", "-1", "many", "1.5"} {
 		out, code := suite.test([]string{"EVALTEST_PARALLEL=" + value})

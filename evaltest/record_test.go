@@ -15,6 +15,7 @@ import (
 // TestStepsAroundTheAgent has commands change the workspace before, between and after the agent's turns: a replay makes
 // their changes by running them again, and those of the agent from the cassette.
 func TestStepsAroundTheAgent(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.replace("evals/greet.yaml", "        - uses: builtin:sdd-eval/acp.prompt\n", `
         - run: go mod init example.com/before
@@ -46,6 +47,7 @@ func TestStepsAroundTheAgent(t *testing.T) {
 // TestIgnoredFixture changes a file that the workspace begins with although its .gitignore ignores it: as for git, it
 // is tracked all the same, also after a command ran.
 func TestIgnoredFixture(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.write("fixtures/shop/.gitignore", "stock.txt\n")
 	m.replace("evals/greet.yaml", "        - uses: builtin:sdd-eval/acp.prompt\n",
@@ -64,6 +66,7 @@ func TestIgnoredFixture(t *testing.T) {
 // TestTooLarge records an agent that makes more than a cassette keeps: the error names what is large before the session
 // is lost, which stays readable in the run's directory. What recordings leave out by default is not counted.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.replace("evals/greet.yaml", "name: greet\n", "name: greet\ncassette: {max_delta: 1000}\n")
 	m.replace("scripts/greet.json", `"do": [{"read": {"path": "README.md"}}]`,
@@ -95,6 +98,7 @@ func TestTooLarge(t *testing.T) {
 
 // TestLeak records an agent that shows its key: the unit is an error, and there is no cassette.
 func TestLeak(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	suite := m.compile("./evals")
 	bin := t.TempDir()
@@ -126,6 +130,7 @@ func TestLeak(t *testing.T) {
 // TestWorkspaceIsTheModule copies the whole module: recording changes the cassettes in it, which must not make the
 // recording stale, and the playbook is not the agent's to see.
 func TestWorkspaceIsTheModule(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.replace("evals/greet.yaml", "../fixtures/shop", "..")
 	m.write("README.md", "# Shop\n")
@@ -142,6 +147,7 @@ func TestWorkspaceIsTheModule(t *testing.T) {
 // TestRehearsal records what a replay would judge otherwise: the file that the agent must not write is one that git
 // ignores, so that a cassette does not keep it.
 func TestRehearsal(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.write("fixtures/shop/.gitignore", "*.log\n")
 	m.replace("scripts/greet.json", `"do": [{"read": {"path": "README.md"}}]`,
@@ -158,6 +164,7 @@ func TestRehearsal(t *testing.T) {
 // TestSecretsInTexts has an agent print a credential of the environment: the text of the failing expectation shows its
 // name.
 func TestSecretsInTexts(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	const value = "hunter2-hunter2-hunter2"
 	m.replace("scripts/greet.json", `"name": "Read"`, `"name": "Bash", "output": "`+value+`"`)

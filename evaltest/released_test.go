@@ -8,6 +8,7 @@ import (
 
 // TestRunIsReleased keeps nothing of what an agent did once its unit has ended, although its case goes on.
 func TestRunIsReleased(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"trials: {count: 3}\n")
 	m.write("evals/evals_test.go", `package evals

@@ -28,6 +28,7 @@ func blocks(page string) (all []block) {
 // TestSamples compiles all Go of the documentation in a user's module. Where a sample is less than a file, the imports
 // that it needs are put before it.
 func TestSamples(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)

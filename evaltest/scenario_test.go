@@ -264,6 +264,7 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 
 // TestScenarios runs each scenario through a compiled test binary. What a person then sees is golden.
 func TestScenarios(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	suite := m.compile("./evals")
 	out, code := suite.test([]string{"EVALTEST_MODE=record"})

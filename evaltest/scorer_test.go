@@ -64,6 +64,7 @@ func TestScore(t *testing.T) {
 
 // TestScoreOfAFailure has a scorer pass on the score of another that fails: a part of it misses its own threshold.
 func TestScoreOfAFailure(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.write("suites/failure_test.go", `package suites
 

@@ -19,6 +19,7 @@ import (
 // TestShards divides the units of a playbook and the rows of a suite among processes of go test: together they run all
 // of them, each once, and their kept runs are merged.
 func TestShards(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	for _, id := range []string{"two", "three", "four", "five"} {
 		m.replace("evals/greet.yaml", "variants:\n",
@@ -99,6 +100,7 @@ func TestRows(t *testing.T) {
 // TestShardsOfBazel runs like a test that Bazel divides: once as its rules run any program, which is to divide itself,
 // and once as those for Go do, which have divided the tests before the first begins.
 func TestShardsOfBazel(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	suite := m.compile("./evals")
 	out, code := suite.test([]string{"EVALTEST_MODE=record"})

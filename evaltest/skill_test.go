@@ -10,6 +10,7 @@ import (
 // TestSkill replays a skill of ours that was recorded by the command: green with all that a reader wants to know, red
 // where a check does not hold or something has changed since.
 func TestSkill(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	require.NoError(t, os.CopyFS(m.path("skills"), os.DirFS("../fixtures/skills")))
 	m.write("skills/skills_test.go", `package skills
@@ -26,18 +27,19 @@ func TestHarms(t *testing.T) { evaltest.Skill(t, "iso-dates") }
 
 func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 `)
-	out, code := m.goTest(nil, "./skills", "-run", "TestHelps", "-v")
+	suite := m.compile("./skills")
+	out, code := suite.test(nil, "-test.run=TestHelps", "-test.v")
 	require.Zero(t, code, out)
 	require.Contains(t, out, "--- PASS: TestHelps/release-notes/eval-1/with/judge")
 	require.Contains(t, out, "release-notes/eval-1/without: REFERENCE FAIL")
 	require.Contains(t, out, "--- PASS: TestHelps/release-notes-triggers/trigger-a1fb910b/with")
 	require.Regexp(t, `session: \S+release-notes/eval-1/with\.1\.jsonl \(scripted model\)`, out)
 
-	out, code = m.goTest([]string{"EVALTEST_MODE=record"}, "./skills", "-run", "TestHelps")
+	out, code = suite.test([]string{"EVALTEST_MODE=record"}, "-test.run=TestHelps")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "next: sdd-eval skill skills/release-notes --mode record")
 
-	out, code = m.goTest([]string{"EVALTEST_MODE=missing"}, "./skills", "-run", "TestHarms", "-v")
+	out, code = suite.test([]string{"EVALTEST_MODE=missing"}, "-test.run=TestHarms", "-test.v")
 	require.Zero(t, code, "it fails as its baseline says: %s", out)
 	require.Contains(t, out, "iso-dates/eval-3/with/text: FAIL 0, over which the baseline decides\n")
 	require.NotContains(t, out, "--- PASS: TestHarms/iso-dates/eval-3/with/text")
@@ -49,19 +51,19 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	m.replace(kept+".json", `"text": "The sign names the day as people say it",
                   "outcome": "fail"`, `"text": "The sign names the day as people say it",
                   "outcome": "pass"`)
-	out, code = m.goTest(nil, "./skills", "-run", "TestHarms/iso-dates/eval-3")
+	out, code = suite.test(nil, "-test.run=TestHarms/iso-dates/eval-3")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates (")
 	require.Contains(t, out, "1 check of the same skill came out otherwise:\n")
 	require.Contains(t, out, "The sign names the day as people say it: was pass, is fail\n")
 	require.Contains(t, out, "next: if it is right so: sdd-eval skill skills/iso-dates --bless")
-	out, code = m.goTest(nil, "./skills", "-run", "TestHarms/iso-dates/eval-1")
+	out, code = suite.test(nil, "-test.run=TestHarms/iso-dates/eval-1")
 	require.Zero(t, code, out)
 
 	for _, of := range []string{".json", "-triggers.json"} {
 		m.remove(kept + of)
 	}
-	out, code = m.goTest(nil, "./skills", "-run", "TestHarms")
+	out, code = suite.test(nil, "-test.run=TestHarms")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates/eval-3/with/text")
 	require.NotContains(t, out, "--- FAIL: TestHarms/iso-dates/eval-1")
@@ -69,16 +71,16 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	require.Regexp(t, `\s+evals/trigger-eval\.json:\d+: \w`, out)
 	require.Contains(t, out, "--- FAIL: TestHarms/iso-dates-triggers/")
 	m.write(kept+".json", "[")
-	out, code = m.goTest(nil, "./skills", "-run", "TestHarms")
+	out, code = suite.test(nil, "-test.run=TestHarms")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "next: sdd-eval skill skills/iso-dates --bless", "one that cannot be read is not met")
 
-	out, code = m.goTest(nil, "./skills", "-run", "TestNone")
+	out, code = suite.test(nil, "-test.run=TestNone")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "has no evals")
 
 	require.NoError(t, os.RemoveAll(m.path("skills/release-notes/evals/.sdd-eval/cassettes/release-notes-triggers")))
-	out, code = m.goTest(nil, "./skills", "-run", "TestHelps", "-v")
+	out, code = suite.test(nil, "-test.run=TestHelps", "-test.v")
 	require.Zero(t, code, out)
 	require.Contains(t, out, "4 triggers are not recorded, and not asked: sdd-eval skill skills/release-notes --t")
 
@@ -86,24 +88,24 @@ func TestNone(t *testing.T) { evaltest.Skill(t, "../evals") }
 	saved, err := os.ReadFile(judged)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(judged))
-	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
+	out, code = suite.test(nil, "-test.run=TestHelps")
 	require.Equal(t, 1, code, "a check that nobody judged is not green: %s", out)
 	require.Contains(t, out, "not all checks were judged")
 	require.NoError(t, os.WriteFile(judged, saved, 0o600))
 
 	m.replace("skills/release-notes/SKILL.md", "orders", "sales")
-	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
+	out, code = suite.test(nil, "-test.run=TestHelps")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "stale")
 	require.Contains(t, out, "--- FAIL: TestHelps/release-notes/eval-1/with")
 
 	m.remove("skills/release-notes/evals/files/changes.txt")
-	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
+	out, code = suite.test(nil, "-test.run=TestHelps")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "missing-file")
 
 	require.NoError(t, os.RemoveAll(m.path("skills/release-notes/evals/.sdd-eval")))
-	out, code = m.goTest(nil, "./skills", "-run", "TestHelps")
+	out, code = suite.test(nil, "-test.run=TestHelps")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "next: record them where an agent has a login: sdd-eval skill skills/release-notes")
 }

@@ -14,6 +14,7 @@ import (
 
 // TestTrials holds a variant to the playbook's rule: two of three trials have to pass.
 func TestTrials(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"trials: {count: 3, pass: 2}\n")
 	suite := m.compile("./evals")

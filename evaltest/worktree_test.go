@@ -142,6 +142,7 @@ func TestTwoWorktrees(t *testing.T) {
 
 // TestSameRunID runs a suite twice at once in one place, as the packages of `go test ./...` share what names the run.
 func TestSameRunID(t *testing.T) {
+	t.Parallel()
 	m := newModule(t)
 	m.write("evals/evals_test.go", curiousSuite)
 	suite := m.compile("./evals")

@@ -102,6 +102,7 @@ var toolchains = filepath.Join(os.Getenv("HOME"), ".rustup")
 //	count N STRING FILE     the string occurs N times in the file
 //	module NAME [TOOL...]   makes go.mod of a module with that name, which uses this one without downloads
 func TestScript(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -260,6 +261,7 @@ const falseGreenDir = "../../evaltest/testdata/false-green"
 
 // TestFalseGreen runs each suite that must not be green: the exit code is the suite's, and never 0.
 func TestFalseGreen(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(filepath.Join(falseGreenDir, "suites.json"))
 	require.NoError(t, err)
 	var suites []struct {

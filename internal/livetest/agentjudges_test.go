@@ -13,6 +13,7 @@ import (
 
 // TestRealAgentJudges has each agent judge, and replays what they said without any of them.
 func TestRealAgentJudges(t *testing.T) {
+	t.Parallel()
 	p := newJudged(t, "testdata/agent-judge.yaml")
 	judged := func(mode string) {
 		said, _, r := p.run(mode)
@@ -34,13 +35,13 @@ func TestRealAgentJudges(t *testing.T) {
 	for _, by := range []string{"claude-agent-acp 0.101.0", "claude-code 2.1.318"} {
 		assert.Contains(t, string(recording), by)
 	}
-	p.path, p.presets = os.Getenv("PATH"), t.TempDir()
-	t.Setenv("EVAL_LLM_JUDGE", "")
+	p.path, p.presets, p.env = os.Getenv("PATH"), t.TempDir(), nil
 	judged("replay")
 }
 
 // TestRealAgentJudgeSnoops: an agent that looks around before it judges has judged nothing.
 func TestRealAgentJudgeSnoops(t *testing.T) {
+	t.Parallel()
 	said, _, r := newJudged(t, "testdata/agent-judge-snoops.yaml").run("live")
 	units, err := r.Units()
 	require.NoError(t, err)
@@ -54,7 +55,7 @@ func TestRealAgentJudgeSnoops(t *testing.T) {
 // newJudged returns a project in which agents may judge, and nobody has a key.
 func newJudged(t *testing.T, playbook string) project {
 	t.Helper()
-	t.Setenv("EVAL_LLM_JUDGE", "1")
-	t.Setenv("OPENAI_API_KEY", "")
-	return newProject(t, "testdata/agent-judge-models", playbook)
+	p := newProject(t, "testdata/agent-judge-models", playbook)
+	p.env = []string{"EVAL_LLM_JUDGE=1", "OPENAI_API_KEY="}
+	return p
 }

@@ -24,6 +24,7 @@ var linked = cli.Main
 // TestRealCommand runs a suite with each real agent through the command, as a user runs it live. The key of their
 // accounts must be nowhere afterwards, its name in the manifest.
 func TestRealCommand(t *testing.T) {
+	t.Parallel()
 	bin := agentsBin(t)
 	requireAgents(t, bin)
 	presets, root, program := startModel(t, "../../fixtures/models"), t.TempDir(), buildCommand(t)

@@ -23,6 +23,7 @@ import (
 // with commands, and with their own tools, in the project and the user's home. No sandbox lets any of it happen;
 // without one, all of it does.
 func TestRealEscape(t *testing.T) {
+	t.Parallel()
 	bin := agentsBin(t)
 	requireAgents(t, bin)
 	program := buildCommand(t)

@@ -103,6 +103,7 @@ func common(c *cassette.Cassette) []cassette.Turn {
 
 // TestRealHeadlessMCP has Claude call a real MCP server, with its adapter and without.
 func TestRealHeadlessMCP(t *testing.T) {
+	t.Parallel()
 	called := make(map[string][]trajectory.Body)
 	for _, kind := range []string{"claude-code-acp", "claude-cli"} {
 		p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client, copilot]",

@@ -24,6 +24,7 @@ type project struct {
 	program       string
 	path, presets string
 	playbook      string // below root
+	env           []string
 }
 
 // newProject makes a project with a playbook of this repository, changed by pairs of texts, with its golden files and
@@ -74,6 +75,7 @@ func (p project) run(mode string) (string, int, *rundir.Run) {
 	run := exec.Command(p.program, "run", "--playbook", p.playbook, "--config-dir", p.presets, "--mode", mode)
 	run.Dir = p.root
 	run.Env = append(os.Environ(), "PATH="+p.path, "EVALTEST_RECORD_IN_CI=1")
+	run.Env = append(run.Env, p.env...)
 	var stdout, stderr bytes.Buffer
 	run.Stdout, run.Stderr = &stdout, &stderr
 	if err := run.Run(); err != nil {
@@ -109,6 +111,7 @@ func (p project) passes(mode string) []trajectory.Body {
 // TestRealClientLevel has the agent that uses files and terminals of its client run against what was recorded of them:
 // it does the very same, though nothing of it runs again.
 func TestRealClientLevel(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "../../fixtures/models", "../../evals/fix-bug/fix-bug.yaml",
 		"  claude:\n    agent: {kind: claude-code-acp, preset: loopback}\n", "",
 		"  codex:\n    agent: {kind: codex-acp, preset: loopback}\n", "",
@@ -135,12 +138,14 @@ func TestRealClientLevel(t *testing.T) {
 
 // TestRealMCPLevel has each real agent call a real MCP server, and then what was recorded of it, with the server gone.
 func TestRealMCPLevel(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("../../fixtures/mcp/node_modules/.bin/mcp-server-everything"); err != nil &&
 		os.Getenv("CI") == "" {
 		t.Skip("the MCP servers are not installed: `make mcp` installs them with npm")
 	}
 	for _, agent := range []string{"claude", "claude-client", "copilot"} {
 		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
 			p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client, copilot]",
 				"variant: ["+agent+"]")
 			recorded := p.passes("record")

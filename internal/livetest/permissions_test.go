@@ -12,6 +12,7 @@ import (
 // TestRealReject tells agents that are allowed nothing to change files. Those that ask change nothing; of those that do
 // not ask it is an error.
 func TestRealReject(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "testdata/reject-models", "testdata/reject.yaml")
 	said, code, r := p.run("live")
 	require.Equal(t, 3, code, said)

@@ -14,6 +14,7 @@ import (
 // TestRealPlugins tells the programs that know plugins of one. Their models are then told of its skill, and use it; the
 // model of an agent without it is not.
 func TestRealPlugins(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "testdata/plugin-models", "testdata/plugins.yaml")
 	beside := filepath.Join(p.root, filepath.Dir(p.playbook))
 	require.NoError(t, os.CopyFS(beside, os.DirFS("testdata/plugins")))

@@ -15,6 +15,7 @@ import (
 // TestRealUntil has real agents use a skill, by their tool for it and in a shell that goes on, and ends their turns as
 // soon as they do. Replayed, the verdicts are the same.
 func TestRealUntil(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "testdata/until-models", "testdata/until.yaml")
 	require.NoError(t, os.CopyFS(filepath.Join(p.root, filepath.Dir(p.playbook)), os.DirFS("testdata/skills")))
 	for _, mode := range []string{"record", "replay"} {
