@@ -25,6 +25,7 @@ import (
 type convertOptions struct {
 	from, out, agent, preset, judge, ignore string
 	check, scaffold, partial, force         bool
+	servers                                 bool
 }
 
 func convertCommand() command {
@@ -35,7 +36,8 @@ func convertCommand() command {
 	return command{
 		name: "convert",
 		usage: "--from " + strings.Join(names, "|") + " DIR (--check | --out DIR [--force] [--partial])\n" +
-			"               [--agent KIND] [--preset NAME] [--judge-model MODEL] [--scaffold] [--ignore KEY,...]",
+			"               [--agent KIND] [--preset NAME] [--judge-model MODEL] [--scaffold]\n" +
+			"               [--allow-real-servers] [--ignore KEY,...]",
 		short: "make playbooks of evals that were written for another tool",
 		long: `Reads the evals in DIR and writes them as playbooks. What a playbook cannot say is an error of its
 case that names file and line, and then nothing is written; --partial writes the other cases. --check
@@ -59,6 +61,8 @@ sdd-eval convert --from promptfoo prompts/promptfooconfig.yaml --agent codex-acp
 			f.text(&o.judge, "judge-model", kindText, "The `MODEL` that decides what a model is to decide.")
 			f.BoolVar(&o.scaffold, "scaffold", false,
 				"Take over the author's scripts that prepare workspaces: read them first. They run confined.")
+			f.BoolVar(&o.servers, "allow-real-servers", false,
+				"Take over a plugin's MCP servers that have no mock, as its author's programs: read them first.")
 			f.list(&o.ignore, "ignore", "Leave out these settings of sessions, `KEY,...`: "+
 				strings.Join(suite.Ignorable(), ", ")+".", suite.Ignorable()...)
 			f.BoolVar(&o.partial, "partial", false, "Write the cases that map, although others do not.")
@@ -75,7 +79,7 @@ func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 	}
 	options := suite.Options{
 		Out: a.path(o.out), Agent: o.agent, Preset: o.preset, JudgeModel: o.judge, Scripts: o.scaffold,
-		Getenv: a.Getenv,
+		Servers: o.servers, Getenv: a.Getenv,
 	}
 	if o.ignore != "" {
 		options.Ignore = strings.Split(o.ignore, ",")
@@ -155,23 +159,29 @@ func (a *App) showSuite(w io.Writer, s *suite.Suite) {
 	for _, p := range s.Playbooks {
 		fmt.Fprintf(&out, "  %s: %s\n", p.File, strings.Join(p.Cases, ", "))
 	}
-	tell := func(p suite.Problem) {
-		fmt.Fprintf(&out, "%s:%d: ", a.shownFile(p.At.File), max(p.At.Line, 1))
-		for _, text := range []string{p.Case, p.Key} {
-			if text != "" {
-				fmt.Fprintf(&out, "%s: ", text)
-			}
-		}
-		fmt.Fprintln(&out, p.What)
-	}
 	for _, p := range s.Problems {
-		tell(p)
-	}
-	for _, p := range s.Notes {
-		out.WriteString("note: ")
-		tell(p)
+		out.WriteString(a.toldOf(p))
 	}
 	fmt.Fprint(w, a.secrets.String(out.String()))
+	a.tellNotes(w, s)
+}
+
+// tellNotes prints what is left out.
+func (a *App) tellNotes(w io.Writer, s *suite.Suite) {
+	for _, p := range s.Notes {
+		fmt.Fprint(w, a.secrets.String("note: "+a.toldOf(p)))
+	}
+}
+
+// toldOf is a line about a problem.
+func (a *App) toldOf(p suite.Problem) string {
+	line := fmt.Sprintf("%s:%d: ", a.shownFile(p.At.File), max(p.At.Line, 1))
+	for _, text := range []string{p.Case, p.Key} {
+		if text != "" {
+			line += text + ": "
+		}
+	}
+	return line + p.What + "\n"
 }
 
 // writePlaybooks writes all files or, if one is in the way, none.

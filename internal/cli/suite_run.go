@@ -29,11 +29,14 @@ type suiteOptions struct {
 	ignore, tags             string
 	trials                   int
 	scaffold, partial        bool
+	servers                  bool     // real ones
 	command                  []string // the program of the agent, with its arguments
 }
 
 // suiteFlags are the names of flags that only --from takes.
-var suiteFlags = []string{"agent", "judge", "judge-model", "tag", "trials", "ignore", "scaffold", "partial"}
+var suiteFlags = []string{
+	"agent", "judge", "judge-model", "tag", "trials", "ignore", "scaffold", "allow-real-servers", "partial",
+}
 
 func (o *suiteOptions) define(f *flags) {
 	f.text(&o.dir, "from", kindDir, "The `DIR` of a plugin of Claude Code, whose evals are run as they are.")
@@ -48,6 +51,8 @@ func (o *suiteOptions) define(f *flags) {
 		strings.Join(suite.Ignorable(), ", ")+".", suite.Ignorable()...)
 	f.BoolVar(&o.scaffold, "scaffold", false,
 		"With --from run the author's scripts that prepare workspaces, confined: read them first.")
+	f.BoolVar(&o.servers, "allow-real-servers", false,
+		"With --from start a plugin's MCP servers that have no mock, as its author's programs: read them first.")
 	f.BoolVar(&o.partial, "partial", false, "With --from run the cases that can be, although others cannot.")
 }
 
@@ -84,6 +89,9 @@ func (o runOptions) fromLine(mode string) string {
 	}
 	if s.scaffold {
 		args = append(args, "--scaffold")
+	}
+	if s.servers {
+		args = append(args, "--allow-real-servers")
 	}
 	if s.partial {
 		args = append(args, "--partial")
@@ -193,6 +201,8 @@ func (a *App) writeSuite(
 	checkPlaybooks(s, options.Out)
 	if len(s.Problems) > 0 {
 		a.showSuite(a.Stderr, s)
+	} else {
+		a.tellNotes(a.Stderr, s)
 	}
 	if len(s.Problems) > 0 && !o.from.partial || len(s.Playbooks) == 0 {
 		o.from.partial = true
@@ -230,7 +240,7 @@ func (a *App) suiteOptions(o *runOptions, format suite.Format, root, dir string)
 		o.cassettes = filepath.Join(at, filepath.FromSlash(evals), filepath.FromSlash(suiteCassettes))
 	}
 	options := suite.Options{
-		Out: out, JudgeModel: from.judgeModel, Scripts: from.scaffold, Trials: from.trials,
+		Out: out, JudgeModel: from.judgeModel, Scripts: from.scaffold, Servers: from.servers, Trials: from.trials,
 		Tags: listed(strings.Split(from.tags, ",")...), Ignore: listed(strings.Split(from.ignore, ",")...),
 	}
 	chosen := playbook.Agent{Kind: "claude-cli"}

@@ -32,6 +32,7 @@ type pluginCase struct {
 	skills        []string // the same, each with a SKILL.md
 	servers       []server // of the plugins, for agents that are not told of plugins
 	mocks         []played // servers that are played, standalone ones too
+	unserved      bool     // some server of the plugins is not started, for want of a mock
 	command       bool     // the prompt is that of a command of the plugins, for the same agents
 	adds          []string // directories and files that the workspace gets, below the plugin
 	scaffold      string

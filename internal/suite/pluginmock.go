@@ -93,7 +93,7 @@ func (c *pluginCase) shadow(full, bare string) bool {
 
 // checkMocks finds which servers of the plugins are played, and what cannot be.
 func (c *pluginCase) checkMocks(r *pluginReader) {
-	if len(c.mocks) > 0 && r.claude() {
+	if r.claude() && (len(c.mocks) > 0 || r.Servers) {
 		for _, dir := range c.plugins {
 			if d := r.loadJSON(c, path.Join(dir, manifest)); d != nil {
 				name := d.Root.Get("name").Text()

@@ -72,6 +72,10 @@ func (c *pluginCase) takeApart(r *pluginReader) {
 			"those that prompts begin with: accept it with --ignore commands")
 	}
 	c.plugins = nil
+	if c.unserved && !c.arms() {
+		c.cannot("plugins", "nothing of the plugin is left for agents of the kind %s without its MCP servers, which "+
+			"have no mocks: read what they run, then say --allow-real-servers", r.Agent)
+	}
 	c.checkServed()
 }
 
@@ -173,10 +177,12 @@ func (r *pluginReader) addServers(c *pluginCase, dir, prefix string, n *doc.Node
 		if c.shadow(s.name, notTool.ReplaceAllString(e.Key, "_")) {
 			continue
 		}
-		if r.claude() {
+		if !r.Servers {
+			c.unserved = true
 			r.Notes = append(r.Notes, Problem{
 				At: e.Position, Case: c.Name, Key: e.Key,
-				What: "the server has no mock, and is not started: `claude plugin eval` does not either",
+				What: "the server has no mock, and is not started, as `claude plugin eval` does not: read what it " +
+					"runs, then say --allow-real-servers",
 			})
 			continue
 		}
@@ -264,7 +270,11 @@ func (c *pluginCase) checkServed() {
 			has := func(name string) bool { return strings.HasPrefix(tool, mcpname.InServer(name)) }
 			if !slices.ContainsFunc(c.servers, func(s server) bool { return has(s.name) }) &&
 				!slices.ContainsFunc(c.mocks, func(p played) bool { return has(p.name) }) {
-				c.problem(g.at, g.Name, "tool: no MCP server of the plugin has the tool "+tool)
+				what := "tool: no MCP server of the plugin has the tool " + tool
+				if c.unserved {
+					what += ": a server that has no mock needs --allow-real-servers"
+				}
+				c.problem(g.at, g.Name, what)
 			}
 		}
 	}

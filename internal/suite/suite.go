@@ -82,6 +82,8 @@ type Options struct {
 	Trials int
 	// Scripts: scripts that prepare workspaces are taken over, as steps that run confined.
 	Scripts bool
+	// Servers: MCP servers of a plugin that are not mocked are taken over, as programs that agents start.
+	Servers bool
 	// Getenv returns a variable of the environment that a suite asks for. Nil: there is none.
 	Getenv func(name string) string
 	// Ignore are settings of sessions that need not be honoured, among those of [Ignorable].

@@ -31,7 +31,7 @@ func unpack(t testing.TB, archive *txtar.Archive) string {
 func options(dir string) suite.Options {
 	return suite.Options{
 		Out: filepath.Join(filepath.Dir(dir), "out"), Agent: "claude-cli", Preset: "production", JudgeModel: "gpt-4.1",
-		Scripts: true,
+		Scripts: true, Servers: true,
 	}
 }
 
