@@ -45,7 +45,7 @@ var assertFates = []row{
 	},
 	{"word-count", to("`text`, which counts words")},
 	{"is-json contains-json", to("`text` with `json` and the `schema`. JSON is not what YAML would read")},
-	{"equals", to("`text`; of JSON [`field_accuracy`](evaluators.md#field_accuracy)")},
+	{"equals", to("`text`; of JSON with a `schema`")},
 	{"latency cost", to("[`metrics`](evaluators.md#metrics), of the whole session")},
 	{"javascript python", to("a [`code_judge`](judges.md#code_judge), without network")},
 	{
@@ -236,10 +236,7 @@ func equalsAssert(a *claim) error {
 		if err != nil {
 			return fmt.Errorf("value: %w", err)
 		}
-		a.to.kind = "field_accuracy"
-		a.to.keys = doc.Pairs{{Key: "fields", Value: []doc.Pairs{{
-			{Key: "path", Value: "$"}, {Key: "equals", Value: value},
-		}}}}
+		a.to.kind, a.to.keys = jsonCheck(a.to.from, "whole", map[string]any{"const": value})
 		return nil
 	}
 	all, err := a.texts()
