@@ -1,6 +1,6 @@
 // Command agentvsuites converts the suites of AgentV below a directory, runs those that load with a scripted agent and
 // a scripted model that judges, and prints what became of each. It tells whether suites run to a verdict, not how good
-// an agent is.
+// an agent is. With a command that runs AgentV itself it says which verdicts are the same.
 package main
 
 import (
@@ -26,12 +26,13 @@ import (
 func main() {
 	command := pflag.String("sdd-eval", "sdd-eval", "the command")
 	run := pflag.Bool("run", false, "run the suites that load")
+	original := pflag.String("agentv", "", "run AgentV, too, by this command, and compare the verdicts")
 	pflag.Parse()
 	if pflag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "agentvsuites: name the directory of the suites")
 		os.Exit(2)
 	}
-	if err := report(*command, pflag.Arg(0), *run); err != nil {
+	if err := report(*command, pflag.Arg(0), *run, strings.Fields(*original)); err != nil {
 		fmt.Fprintln(os.Stderr, "agentvsuites:", err)
 		os.Exit(1)
 	}
@@ -62,7 +63,7 @@ func suites(dir string) (all []string, err error) {
 // written is the directory, below that of the suites, of the eval files.
 const written = ".sdd-eval-suites"
 
-func report(command, dir string, run bool) error {
+func report(command, dir string, run bool, agentv []string) error {
 	command, err := filepath.Abs(command)
 	if err != nil {
 		return err
@@ -92,28 +93,45 @@ func report(command, dir string, run bool) error {
 	if err := os.WriteFile(filepath.Join(out, "agent.json"), []byte(script), 0o600); err != nil {
 		return err
 	}
-	loaded, ran := 0, 0
+	o, err := newOriginal(agentv, model.URL, out, r.env)
+	if err != nil {
+		return err
+	}
+	loaded, ran, judged, agreed := 0, 0, 0, 0
 	for i, file := range all {
 		name, _ := filepath.Rel(dir, file)
 		own := filepath.Join(out, fmt.Sprintf("suite-%d", i+1))
+		theirs, reason := o.run(file)
+		if len(theirs) > 0 {
+			judged++
+		}
 		switch why := r.convert(file, own); {
 		case why != "":
-			fmt.Printf("| %s | no | | %s |\n", name, why)
+			fmt.Printf("| %s | no | | %s | %s | %s |\n", name, why, counts(theirs), reason)
 		case !run:
 			loaded++
-			fmt.Printf("| %s | yes | | |\n", name)
+			fmt.Printf("| %s | yes | | | | |\n", name)
 		default:
 			loaded++
-			counts, why := r.run(own)
+			ours, why := r.run(own)
 			if why == "" {
 				ran++
 			}
-			fmt.Printf("| %s | yes | %s | %s |\n", name, counts, why)
+			if len(theirs) > 0 && maps.Equal(theirs, ours) {
+				agreed++
+				reason = "the same"
+			} else if len(theirs) > 0 {
+				reason = differences(theirs, ours)
+			}
+			fmt.Printf("| %s | yes | %s | %s | %s | %s |\n", name, counts(ours), why, counts(theirs), reason)
 		}
 	}
 	fmt.Printf("\n%d of %d load", loaded, len(all))
 	if run {
 		fmt.Printf(", %d run to verdicts", ran)
+	}
+	if len(agentv) > 0 {
+		fmt.Printf(". AgentV runs %d to verdicts, %d of them with the same ones here", judged, agreed)
 	}
 	fmt.Println()
 	return nil
@@ -170,27 +188,23 @@ var (
 	place   = regexp.MustCompile(`^\S+:\d+: `)
 )
 
-// run returns how the units of a suite ended, and why some have no verdict.
-func (r runner) run(dir string) (counts, why string) {
+// run returns how the units of a suite ended, by the case, and why some have no verdict.
+func (r runner) run(dir string) (ended map[string]string, why string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.eval.yaml"))
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return "", err.Error()
+			return nil, err.Error()
 		}
 		text := strings.Replace(string(data), "kind: fake-acp\n", "kind: fake-acp\n      args: [../agent.json]\n", 1)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			return "", err.Error()
+			return nil, err.Error()
 		}
 	}
 	text, _ := r.do(append([]string{"run", "--mode", "live"}, files...)...)
-	seen := make(map[string]int)
+	ended = make(map[string]string)
 	for _, m := range outcome.FindAllStringSubmatch(text, -1) {
-		seen[m[1]]++
-	}
-	var shown []string
-	for _, name := range slices.Sorted(maps.Keys(seen)) {
-		shown = append(shown, fmt.Sprintf("%d %s", seen[name], name))
+		worst(ended, strings.Split(m[2], "/")[1], m[1])
 	}
 	reasons := make(map[string]bool)
 	for _, m := range reason.FindAllStringSubmatch(text, -1) {
@@ -198,10 +212,37 @@ func (r runner) run(dir string) (counts, why string) {
 			reasons[cell(place.ReplaceAllString(strings.TrimSpace(line), ""))] = true
 		}
 	}
-	if len(seen) == 0 || seen["error"]+seen["skip"] > 0 && len(reasons) == 0 {
+	unknown := slices.ContainsFunc(slices.Collect(maps.Values(ended)), func(o string) bool {
+		return o == "error" || o == "skip"
+	})
+	if len(ended) == 0 || unknown && len(reasons) == 0 {
 		reasons[cell(text)] = true
 	}
-	return strings.Join(shown, ", "), strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
+	return ended, strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
+}
+
+// worst notes how a case ended: the worst of its trials counts.
+func worst(ended map[string]string, id, outcome string) {
+	order := []string{"", "pass", "skip", "fail", "error"}
+	id = strings.ToLower(unusual.ReplaceAllString(id, "-"))
+	if slices.Index(order, outcome) > slices.Index(order, ended[id]) {
+		ended[id] = outcome
+	}
+}
+
+var unusual = regexp.MustCompile(`[^a-zA-Z0-9]+`)
+
+// counts says how many cases ended how.
+func counts(ended map[string]string) string {
+	seen := make(map[string]int)
+	for _, o := range ended {
+		seen[o]++
+	}
+	var shown []string
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		shown = append(shown, fmt.Sprintf("%d %s", seen[name], name))
+	}
+	return strings.Join(shown, ", ")
 }
 
 // cell returns a text as a table has it.
@@ -214,6 +255,7 @@ func cell(text string) string {
 func agree(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Model  string
+		Stream bool
 		Format struct {
 			Schema struct {
 				Schema map[string]any `json:"schema"`
@@ -228,7 +270,7 @@ func agree(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	said := `{"score": 1, "reasoning": "scripted"}` // for scripts, which send no schema
+	said := inWords(string(data)) // no schema: a script asks, or AgentV
 	if q.Format.Schema.Schema != nil {
 		text, err := json.Marshal(best(q.Format.Schema.Schema))
 		if err != nil {
@@ -236,6 +278,10 @@ func agree(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		said = string(text)
+	}
+	if q.Stream {
+		stream(w, q.Model, said)
+		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(map[string]any{
