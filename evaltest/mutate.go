@@ -232,7 +232,7 @@ func (s *agentSession) mutated(ctx context.Context, planned *plan.Plan) (result.
 	}
 	unit, m := planned.Units[0], s.mutation
 	if m.session == unit.ID() {
-		return runner.Recast(ctx, unit, m.recast, nil), nil
+		return runner.Recast(ctx, unit, m.recast, nil, nil), nil
 	}
 	tape, err := runner.Recording(ctx, unit, func(workspace.Files, workspace.Manifest) error { return nil })
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *agentSession) mutated(ctx context.Context, planned *plan.Plan) (result.
 	m.mu.Lock()
 	m.sessions = append(m.sessions, mutable{runner, planned})
 	m.mu.Unlock()
-	return runner.Recast(ctx, unit, tape, nil), nil
+	return runner.Recast(ctx, unit, tape, nil, nil), nil
 }
 
 // scoredBy stands for a scorer in the plan of a row: the row judges.

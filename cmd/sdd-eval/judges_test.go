@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +26,7 @@ type judged struct {
 	dir   string
 	url   string
 	asked atomic.Int64
+	stern atomic.Bool // the model finds nothing friendly
 }
 
 func newJudged(t *testing.T) *judged {
@@ -38,6 +41,9 @@ func newJudged(t *testing.T) *judged {
 		if strings.Contains(question.String(), "rubrics") {
 			reply = `{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."},
 				{"id": "signed", "pass": true, "reason": "An agent."}], "reason": "Good."}`
+		}
+		if j.stern.Load() {
+			reply = strings.Replace(reply, "true", "false", 1)
 		}
 		if strings.Contains(question.String(), "You score how well a coding task was done") { // the AI judge
 			reply = `{"score": 7, "reason": "A greeting."}`
@@ -100,6 +106,47 @@ func verdicts(t *testing.T, run string) []map[string]any {
 }
 
 const judgesFile = "cassettes/suite/task/a.1.judges.jsonl"
+
+// TestMutateAsks: mutate says what it takes to ask models what no recording answers, and asks only if it is told to, no
+// more than is allowed; what they say is not recorded.
+func TestMutateAsks(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	j.run(0, j.allowed(), "run", "--playbook", "suite.yaml", "--mode", "record")
+	recorded := j.read(judgesFile)
+	price := regexp.MustCompile(`suite\.yaml: questions that no recording answers, (.*): gpt-test: questions: (\d+), ` +
+		`tokens to read: about (\d+)\n`)
+
+	stderr, stdout := j.run(0, j.allowed(), "mutate", "suite.yaml")
+	told := price.FindStringSubmatch(stderr)
+	require.NotNil(t, told, stderr)
+	require.Equal(t, "--llm-judge asks them", told[1])
+	require.Contains(t, stdout, "NOT ALL IS KNOWN")
+	require.Greater(t, len(told[3]), 2, "some hundred tokens")
+
+	few := append(j.allowed(), "EVAL_LLM_MAX_CALLS=1")
+	stderr, _ = j.run(3, few, "mutate", "--llm-judge", "suite.yaml")
+	require.Contains(t, stderr, "models would be asked "+told[2]+" questions, and EVAL_LLM_MAX_CALLS allows 1")
+	stderr, _ = j.run(3, nil, "mutate", "--llm-judge", "suite.yaml")
+	require.Contains(t, stderr, "OPENAI_API_KEY is empty")
+	require.EqualValues(t, 2, j.asked.Load(), "nobody was asked so far")
+
+	j.stern.Store(true)
+	stderr, stdout = j.run(0, j.allowed(), "mutate", "--llm-judge", "suite.yaml")
+	require.Equal(t, []string{"which are asked now", told[2], told[3]}, price.FindStringSubmatch(stderr)[1:])
+	require.NotContains(t, stdout, "NOT ALL IS KNOWN")
+	require.Regexp(t, `polite killed [1-9]`, stdout)
+	n, err := strconv.Atoi(told[2])
+	require.NoError(t, err)
+	require.EqualValues(t, 2+n, j.asked.Load(), "each question once, and none whose answer decides nothing")
+	require.Equal(t, recorded, j.read(judgesFile))
+
+	require.NoError(t, os.Remove(filepath.Join(j.dir, filepath.FromSlash(judgesFile))))
+	stderr, _ = j.run(3, j.allowed(), "mutate", "--llm-judge", "suite.yaml")
+	require.Contains(t, stderr, "what models say of its mutants tells nothing while it is not known what")
+	require.Contains(t, stderr, "EVALTEST_JUDGES=record sdd-eval run")
+	require.EqualValues(t, 2+n, j.asked.Load())
+}
 
 // TestJudges records what judges say, replays it without a key, and asks again.
 func TestJudges(t *testing.T) {

@@ -207,15 +207,21 @@ func (r recordingsFlags) run(file string) runOptions {
 // recordings opens a playbook of the project, to work with the recordings of its units. A playbook of another project
 // is an error, because its recordings would have no name of their own here.
 func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *plan.Plan, error) {
-	planned, err := a.loadPlan(engine.Config{Mode: engine.Replay, Root: root}, a.path(file))
+	return a.recordingsBy(engine.Config{Mode: engine.Replay, Getenv: a.Getenv, Environ: a.Environ}, root, where, file)
+}
+
+// recordingsBy is the same by a configuration, which lacks what is the same for all.
+func (a *App) recordingsBy(
+	cfg engine.Config, root string, where recordingsFlags, file string,
+) (*engine.Runner, *plan.Plan, error) {
+	cfg.Root, cfg.Source, cfg.Cassettes, cfg.Secrets = root, root, where.dir(root), a.secrets
+	cfg.Command = func(m engine.Mode, _ plan.Unit) string { return where.run(file).command(m) }
+	planned, err := a.loadPlan(cfg, a.path(file))
 	if err != nil {
 		return nil, nil, usageError("%w", err)
 	}
-	runner, err := engine.New(planned, engine.Config{
-		Mode: engine.Replay, Root: root, Source: root, Cassettes: where.dir(root), Secrets: a.secrets,
-		Command: func(m engine.Mode, _ plan.Unit) string { return where.run(file).command(m) },
-		Getenv:  a.Getenv, Environ: a.Environ,
-	})
+	cfg.LLMJudge, cfg.RecordJudges = false, false // who works on recordings says so when a model is to be asked
+	runner, err := engine.New(planned, cfg)
 	switch {
 	case err != nil:
 		return nil, nil, usageError("%w", err)

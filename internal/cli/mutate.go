@@ -12,6 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/mutate"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -23,6 +25,7 @@ type mutateOptions struct {
 	selection
 	format, minKilled string
 	strict, thorough  bool
+	llmJudge          bool
 	run               string
 	sample, seed      int
 }
@@ -31,7 +34,7 @@ func mutateCommand() command {
 	return command{
 		name: "mutate",
 		usage: "[--format FORMAT] [--min-killed SHARE] [--strict] [--thorough] [--sample N] [--seed N]\n" +
-			"                  [--root DIR] [--cassettes DIR] [--units PATTERN] [--case CASES]\n" +
+			"                  [--llm-judge] [--root DIR] [--cassettes DIR] [--units PATTERN] [--case CASES]\n" +
 			"                  [--variant VARIANTS] (PLAYBOOK... | --run RUN_ID)",
 		short: "ask whether an eval would notice a bad agent",
 		long: `Derives from each recorded session others that could have happened, in which the agent did worse, and
@@ -40,6 +43,9 @@ what passes has survived, and is shown with how it differs and what to write int
 cannot be judged, such as a question that no recording answers, is unknown, and never killed. No
 agent is started, no model is asked and no network is reached. docs/mutate.md has the operators.
 
+With --llm-judge models, or agents that judge, are asked what no recording answers, after it was said
+how many questions that are and how many tokens. Their answers are not recorded.
+
 A playbook accepts a survivor with mutate.accept, and a reason.
 
 With --run the playbook is that of a run, and the reports of the run show the score: report.html,
@@ -47,6 +53,7 @@ report.md and report.json. The mutants are made of the recordings as they are no
 		examples: `sdd-eval mutate evals/*/*.yaml
 sdd-eval mutate --min-killed 0.9 evals/refund/refund.yaml
 sdd-eval mutate --run latest
+EVAL_LLM_MAX_CALLS=200 sdd-eval mutate --llm-judge --sample 20 evals/refund/refund.yaml
 sdd-eval mutate --format junit evals/refund/refund.yaml > mutants.xml`,
 		codes: `0  it has a score, and no less than --min-killed is known to be noticed
 1  less was noticed than --min-killed says
@@ -65,6 +72,8 @@ sdd-eval mutate --format junit evals/refund/refund.yaml > mutants.xml`,
 			f.BoolVar(&o.strict, "strict", false, "Count survivors that the playbook accepts as not noticed.")
 			f.BoolVar(&o.thorough, "thorough", false, "Have each step and evaluator judge each mutant, also where "+
 				"another has failed it: the whole of who kills what.")
+			f.BoolVar(&o.llmJudge, "llm-judge", false, "Ask models about mutants where no answer is recorded, "+
+				"EVAL_LLM_MAX_CALLS at most.")
 			f.number(&o.sample, "sample", 1, "Judge `N` mutants of each unit at most, chosen by a seed.")
 			f.number(&o.seed, "seed", 0, "The `N` that --sample chooses by; default: 0.")
 			o.selection.define(f)
@@ -98,10 +107,15 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 		defer of.Close()
 		files = []string{filepath.Join(root, filepath.FromSlash(of.Manifest().Playbook.Path))}
 	}
+	cfg, err := engine.FromEnvironment(engine.Replay, a.Getenv, a.Environ)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	cfg.LLMJudge, cfg.Spent = o.llmJudge, new(llm.Spent)
 	var reports []mutate.Report
-	bad := &exitError{}
+	bad, asked := &exitError{}, 0
 	for _, file := range files {
-		runner, planned, err := a.recordings(root, o.recordingsFlags, file)
+		runner, planned, err := a.recordingsBy(cfg, root, o.recordingsFlags, file)
 		if err != nil {
 			return err
 		}
@@ -113,12 +127,18 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 		if err != nil {
 			return usageError("mutate: %w", err).hint("sdd-eval mutate --help")
 		}
+		if o.llmJudge {
+			config.Ask = a.askAbout(file, &asked)
+		}
 		report, err := mutate.Run(ctx, runner, planned, config)
 		if ctx.Err() != nil {
 			return err
 		}
 		if err == nil {
 			reports = append(reports, report)
+			if len(report.Questions) > 0 && !o.llmJudge {
+				a.tellPrice(file, "--llm-judge asks them", report.Questions)
+			}
 			err = o.verdict(report, gate, commandLine("mutate", "--format", "json", file), bad)
 		}
 		if _, wrong := errors.AsType[doc.Problems](err); wrong {
@@ -151,6 +171,28 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 		return bad
 	}
 	return nil
+}
+
+// askAbout says what questions about a playbook's mutants take, and refuses more than are allowed with those before.
+func (a *App) askAbout(file string, before *int) func([]judgment.Question) error {
+	return func(all []judgment.Question) error {
+		most, err := llm.MaxCalls(a.Getenv)
+		if err != nil {
+			return err
+		}
+		a.tellPrice(file, "which are asked now", all)
+		if *before += len(all); *before > most {
+			return fault.Advise(fmt.Errorf("%s: models would be asked %d questions, and EVAL_LLM_MAX_CALLS allows %d",
+				file, *before, most), "set EVAL_LLM_MAX_CALLS to a larger number, or judge fewer mutants: --sample N")
+		}
+		return nil
+	}
+}
+
+// tellPrice says what questions take.
+func (a *App) tellPrice(file, what string, all []judgment.Question) {
+	text := fmt.Sprintf("%s: questions that no recording answers, %s: %s", file, what, mutate.Price(all))
+	fmt.Fprintln(a.Stderr, printable(a.secrets.String(text)))
 }
 
 // gate is the share of mutants that has to be killed; 0: any.

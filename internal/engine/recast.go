@@ -10,6 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -38,16 +39,34 @@ func (r *Runner) Recording(
 	return a.tape.recorded, look(a.site.files(), a.site.manifest)
 }
 
+// Judgments returns where what models say of a unit comes from: its recording, and the models themselves for what that
+// does not answer, if ask says so. Nothing of that is written. Nil: nobody is asked, or nothing is recorded.
+func (r *Runner) Judgments(u plan.Unit, ask bool) (*judgment.File, error) {
+	j := r.judgesOf(u)
+	if !evaluatorNeeds(u).Asks() || !cassette.Exists(j.Path) {
+		return nil, nil
+	}
+	j.Mode, j.Allowed = Replay, ask
+	if ask {
+		c := r.cfg
+		c.Secrets, c.Spent = r.secrets, r.spent
+		j.Mode, j.Agents = Missing, Agents(c, r.pb.File, r.pb.Sandbox.Sandbox, io.Discard)
+	}
+	return j.Open()
+}
+
 // Recast judges a unit as if c were its cassette, with its steps and evaluators. Nothing is kept or recorded, and what
 // models say of it comes from the unit's recording alone. Its jobs before are not waited for. After is what the steps
 // behind the last prompt came to where they met the same workspace, as [Afterwards] returned it; nil: they run. Where
 // what c shows is forbidden, the unit fails, and [Permissions] is who says so.
-func (r *Runner) Recast(ctx context.Context, u plan.Unit, c *cassette.Cassette, after []result.Step) result.Unit {
+func (r *Runner) Recast(
+	ctx context.Context, u plan.Unit, c *cassette.Cassette, said *judgment.File, after []result.Step,
+) result.Unit {
 	if after != nil {
 		u.Steps = u.Steps[:asked(u)]
 	}
 	a := r.newAttempt(u, rehearses, io.Discard, newUnit(u, r.now(), nil))
-	a.tape.recast, a.after = c, after
+	a.tape.recast, a.judgments, a.after = c, said, after
 	if err := panics.Catch(func() error { return a.run(ctx) }); err != nil {
 		a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), fault.Advice(err)
 		if _, forbidden := errors.AsType[*session.ForbiddenError](err); forbidden {

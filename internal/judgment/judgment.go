@@ -87,7 +87,15 @@ type File struct {
 
 	mu      sync.Mutex
 	calls   map[callKey]*call
+	missed  map[callKey]Question
 	judging *result.Judging
+}
+
+// Question is one that has no recorded answer.
+type Question struct {
+	Judge string // who would be asked
+	Bytes int    // that it is long
+	Reply int    // how many tokens the judge's recorded replies have on average, 0: that is not known
 }
 
 // callKey finds an answer.
@@ -123,7 +131,7 @@ func Open(path string, c Config) (*File, error) {
 		panic("judgment.Open: Config needs Secrets, Tree and, unless Mode is Replay, Live")
 	}
 	c.Name = cmp.Or(c.Name, path)
-	f := &File{path: path, config: c, calls: make(map[callKey]*call)}
+	f := &File{path: path, config: c, calls: make(map[callKey]*call), missed: make(map[callKey]Question)}
 	if c.Mode != Replay && c.Mode != Missing {
 		return f, nil
 	}
@@ -208,11 +216,41 @@ func (f *File) call(r llm.Request) *call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c, ok := f.calls[key]
-	if !ok {
-		c = &call{turn: make(chan struct{}, 1), request: r}
+	if ok {
+		return c
+	}
+	c = &call{turn: make(chan struct{}, 1), request: r}
+	if f.config.Mode == Replay { // there will be no answer, and there may be many questions
+		f.missed[key] = Question{Judge: r.Judge(), Bytes: len(r.System) + len(r.User) + len(questionOf(r).Check)}
+	} else {
 		f.calls[key] = c
 	}
 	return c
+}
+
+// Missed returns the questions that were asked in mode [Replay] and have no recorded answer, each once.
+func (f *File) Missed() []Question {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	replies := make(map[string][]int)
+	for _, c := range f.calls {
+		if c.answer != nil && c.answer.OutputTokens > 0 {
+			replies[c.request.Judge()] = append(replies[c.request.Judge()], c.answer.OutputTokens)
+		}
+	}
+	all := make([]Question, 0, len(f.missed))
+	for _, key := range slices.SortedFunc(maps.Keys(f.missed), compareKeys) {
+		q := f.missed[key]
+		if n := replies[q.Judge]; n != nil {
+			sum := 0
+			for _, tokens := range n {
+				sum += tokens
+			}
+			q.Reply = sum / len(n)
+		}
+		all = append(all, q)
+	}
+	return all
 }
 
 // Save writes the questions that were asked, and their answers, in modes [Record] and [Missing]; in other modes it does

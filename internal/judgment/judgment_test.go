@@ -95,6 +95,21 @@ func TestReplay(t *testing.T) {
 	require.Equal(t, 0, f.Unused())
 }
 
+// TestMissed: questions without an answer are told once each, with what an answer takes by those that are recorded.
+func TestMissed(t *testing.T) {
+	path, _ := record(t)
+	f := open(t, path, Replay, nil)
+	ask(t, f, request("other <b>", 0))
+	require.Empty(t, f.Missed())
+	agent := llm.Request{Agent: &llm.Agent{Kind: "fake"}, Checks: []llm.Check{{Text: "a"}, {Text: "b"}}}
+	for _, r := range []llm.Request{request("new", 0), request("new", 0), request("new", 1), agent} {
+		_, err := f.Complete(t.Context(), r)
+		require.Error(t, err)
+	}
+	new := Question{Judge: "judge-1", Bytes: len("Judge.new"), Reply: 2}
+	require.ElementsMatch(t, []Question{new, new, {Judge: "fake", Bytes: 1}, {Judge: "fake", Bytes: 1}}, f.Missed())
+}
+
 func TestMiss(t *testing.T) {
 	path, data := record(t)
 	with := func(change func(*llm.Request)) llm.Request {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -25,6 +27,7 @@ type court struct {
 	unit   plan.Unit
 	tape   *cassette.Cassette
 	own    func(context.Context, plan.Unit, *cassette.Cassette) result.Unit // see [Config]; nil: the runner judges
+	said   *judgment.File                                                   // what models say; nil: nothing is known
 
 	quick plan.Unit // the unit without what is in left
 	left  []string  // what a quick judgement leaves out; nil: nothing
@@ -32,19 +35,46 @@ type court struct {
 	after map[[sha256.Size]byte][]result.Step // by what the agent left
 }
 
-func newCourt(r *engine.Runner, u plan.Unit, tape *cassette.Cassette, of Config) *court {
-	c := &court{runner: r, unit: u, tape: tape, own: of.Judge, after: make(map[[sha256.Size]byte][]result.Step)}
-	if !of.Thorough && c.own == nil {
-		c.quick, c.left = engine.Quick(u)
+func newCourt(r *engine.Runner, u plan.Unit, tape *cassette.Cassette, of Config) (c *court, err error) {
+	c = &court{runner: r, unit: u, tape: tape, own: of.Judge, after: make(map[[sha256.Size]byte][]result.Step)}
+	if c.own != nil {
+		return c, nil
 	}
-	return c
+	deciding := slices.DeleteFunc(slices.Clone(u.Evaluators), func(e plan.Evaluator) bool { return e.Advisory })
+	if len(deciding) > 0 { // models that decide nothing are not asked
+		c.unit.Evaluators = deciding
+	}
+	if !of.Thorough {
+		c.quick, c.left = engine.Quick(c.unit)
+	}
+	c.said, err = r.Judgments(u, false)
+	return c, err
+}
+
+// missed are the questions of the court that no recording answers.
+func (c *court) missed() []judgment.Question {
+	if c.said == nil {
+		return nil
+	}
+	return c.said.Missed()
+}
+
+// ask has models asked about findings that are unknown, and settles these.
+func (c *court) ask(ctx context.Context, findings []*Finding) (err error) {
+	if c.said, err = c.runner.Judgments(c.unit, true); err != nil {
+		return err
+	}
+	for _, f := range findings {
+		f.Status, f.Reason, f.By = "", "", nil
+	}
+	return c.open(ctx, findings)
 }
 
 // judge settles findings.
 func (c *court) judge(ctx context.Context, findings []*Finding) error {
 	if len(c.left) > 0 {
 		if err := together(ctx, runtime.GOMAXPROCS(0), findings, func(f *Finding) {
-			res := c.runner.Recast(ctx, c.quick, c.with(f.Turns), nil)
+			res := c.runner.Recast(ctx, c.quick, c.with(f.Turns), nil, nil)
 			for _, e := range res.Evaluations {
 				if e.Outcome == result.Fail {
 					f.By, f.Quick = append(f.By, e.Name), true
@@ -57,17 +87,16 @@ func (c *court) judge(ctx context.Context, findings []*Finding) error {
 			return err
 		}
 	}
-	var open []*Finding
-	for _, f := range findings {
-		if f.Status == "" {
-			open = append(open, f)
-		}
-	}
+	return c.open(ctx, slices.DeleteFunc(findings, func(f *Finding) bool { return f.Status != "" }))
+}
+
+// open has everything judge findings.
+func (c *court) open(ctx context.Context, findings []*Finding) error {
 	atOnce := runtime.GOMAXPROCS(0)
 	if c.own != nil || c.runner.StartsChildrenFor(c.unit) {
 		atOnce = 1
 	}
-	return together(ctx, atOnce, open, func(f *Finding) { f.settle(decided(c.unit, c.whole(ctx, f.Turns))) })
+	return together(ctx, atOnce, findings, func(f *Finding) { f.settle(decided(c.unit, c.whole(ctx, f.Turns))) })
 }
 
 // together does something for each finding, several at a time.
@@ -101,13 +130,13 @@ func (c *court) whole(ctx context.Context, turns []cassette.Turn) result.Unit {
 	}
 	data, err := json.Marshal(deltas)
 	if err != nil {
-		return c.runner.Recast(ctx, c.unit, c.with(turns), nil)
+		return c.runner.Recast(ctx, c.unit, c.with(turns), c.said, nil)
 	}
 	key := sha256.Sum256(data)
 	c.mu.Lock()
 	after := c.after[key]
 	c.mu.Unlock()
-	res := c.runner.Recast(ctx, c.unit, c.with(turns), after)
+	res := c.runner.Recast(ctx, c.unit, c.with(turns), c.said, after)
 	if after == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
@@ -78,7 +80,33 @@ type Report struct {
 	Sample int
 	Seed   uint64
 	Only   string
+	// Questions are those that no recording answers, which models were asked only if [Config.Ask] says so.
+	Questions []judgment.Question
 }
+
+// Price says what questions take of each who is asked: how many they are, and in tokens. What a token costs is
+// not known here.
+func Price(all []judgment.Question) string {
+	type sum struct{ questions, read, write int }
+	sums := make(map[string]sum)
+	for _, q := range all {
+		s := sums[q.Judge]
+		sums[q.Judge] = sum{s.questions + 1, s.read + (q.Bytes+bytesPerToken-1)/bytesPerToken, s.write + q.Reply}
+	}
+	var lines []string
+	for _, judge := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[judge]
+		line := fmt.Sprintf("%s: questions: %d, tokens to read: about %d", judge, s.questions, s.read)
+		if s.write > 0 {
+			line += fmt.Sprintf(", to write: about %d", s.write)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+// bytesPerToken is how long a token is on average, in English and in code.
+const bytesPerToken = 4
 
 // Count counts mutants.
 type Count struct {

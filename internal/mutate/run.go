@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -32,6 +33,9 @@ type Config struct {
 	Thorough bool
 	// Judge judges a unit as if c were its recording, one mutant after the other; nil: [engine.Runner.Recast] does.
 	Judge func(ctx context.Context, u plan.Unit, c *cassette.Cassette) result.Unit
+	// Ask is called with the questions that no recording answers, once if there are some, before models are asked them:
+	// its error keeps that from happening. It may be asked more, as a judge goes on. Nil: no model is asked.
+	Ask func([]judgment.Question) error
 	// Others are answers of units of other plans.
 	Others []Answer
 }
@@ -63,8 +67,10 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 		s, tape, err := read(ctx, r, u)
 		var court *court
 		if err == nil {
-			court = newCourt(r, u, tape, c)
-			err = Passes(u.ID(), court.whole(ctx, tape.Turns))
+			court, err = newCourt(r, u, tape, c)
+		}
+		if err == nil {
+			err = c.passes(u, court.whole(ctx, tape.Turns))
 		}
 		if err != nil && c.Selected != nil && !c.Selected(u) { // whose answer is no other's then
 			continue
@@ -81,6 +87,7 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 	for _, s := range sessions {
 		s.Others = answers
 	}
+	var judged []*court
 	for i, s := range sessions {
 		if c.Selected != nil && !c.Selected(s.Unit) {
 			continue
@@ -89,9 +96,32 @@ func Run(ctx context.Context, r *engine.Runner, p *plan.Plan, c Config) (Report,
 		if err != nil {
 			return report, err
 		}
-		report.Units = append(report.Units, unit)
+		report.Units, judged = append(report.Units, unit), append(judged, courts[i])
+		report.Questions = append(report.Questions, courts[i].missed()...)
+	}
+	if c.Ask != nil && len(report.Questions) > 0 {
+		if err := c.Ask(report.Questions); err != nil {
+			return report, err
+		}
+		for i, court := range judged {
+			if err := report.Units[i].ask(ctx, court); err != nil {
+				return report, err
+			}
+		}
 	}
 	return report, report.Accept(p.Playbook.Mutate.Accept, "mutate.accept")
+}
+
+// passes is [Passes]. Where models are to be asked about mutants, they have to have passed the recorded session.
+func (c Config) passes(u plan.Unit, res result.Unit) error {
+	err := Passes(u.ID(), res)
+	for _, e := range res.Evaluations {
+		if err == nil && c.Ask != nil && e.Outcome == result.Skip && e.Type != result.ActivationType {
+			err = fmt.Errorf("%s: what models say of its mutants tells nothing while it is not known what they say of "+
+				"itself: %s: %s", u.ID(), e.Name, e.Reason)
+		}
+	}
+	return err
 }
 
 // Passes returns an error if a unit does not pass as it was recorded, so that nothing is known of its mutants.
@@ -206,20 +236,39 @@ func judge(ctx context.Context, court *court, s *Session, c Config) (UnitReport,
 	for i, n := range chosen {
 		findings[i] = &unit.Findings[open[n]]
 	}
-	unit.left = slices.DeleteFunc(slices.Clone(court.left), func(name string) bool {
-		return slices.ContainsFunc(s.Unit.Evaluators, func(e plan.Evaluator) bool {
-			return e.Advisory && e.Name == name
-		})
-	})
+	unit.left = court.left
 	if err := court.judge(ctx, findings); err != nil {
 		return unit, err
 	}
 	unit.Findings = slices.DeleteFunc(unit.Findings, func(f Finding) bool { return f.Status == "" })
 	for i := range unit.Findings {
-		unit.explain(&unit.Findings[i], s.Unit)
-		unit.Findings[i].Turns = nil // there may be many
+		f := &unit.Findings[i]
+		if c.Ask != nil && f.Status == Unknown && len(court.missed()) > 0 {
+			continue
+		}
+		unit.explain(f, s.Unit)
+		f.Turns = nil // there may be many
 	}
 	return unit, nil
+}
+
+// ask has models asked about the mutants that are unknown for want of answers.
+func (u UnitReport) ask(ctx context.Context, court *court) error {
+	var open []*Finding
+	for i := range u.Findings {
+		if u.Findings[i].Turns != nil {
+			open = append(open, &u.Findings[i])
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	err := court.ask(ctx, open)
+	for _, f := range open {
+		u.explain(f, court.unit)
+		f.Turns = nil
+	}
+	return err
 }
 
 // judgesOf returns the evaluators of a unit that decide.
