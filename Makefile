@@ -103,10 +103,10 @@ test-oracle: ## Have Claude Code's own `plugin eval` judge what TestPluginOracle
 	SDD_EVAL_CLAUDE=$(ORACLE)/node_modules/.bin/claude $(GO) test -tags oracle -timeout 30m -count=1 -v -run '^TestOracle$$' ./internal/cli
 
 .PHONY: agentv-suites
-agentv-suites: ## Convert the suites below AGENTV, a checkout of AgentV's examples, and say which load. RUN=1 runs them, scripted: its judges need bun, uv and its SDK.
+agentv-suites: ## Convert the suites below AGENTV, a checkout of AgentV's examples, and say which load. RUN=1 runs them, scripted: its judges need bun, uv and its SDK. ORACLE_AGENTV names a command that runs AgentV itself: its verdicts are compared.
 	$(GO) build -o .evaltest/agentv-suites ./cmd/sdd-eval
 	PATH=$(RUNTIMES):$$PATH $(GO) run ./internal/testkit/agentvsuites --sdd-eval .evaltest/agentv-suites $(if $(RUN),--run) \
-		$(or $(AGENTV),$(error AGENTV names no directory))
+		$(if $(ORACLE_AGENTV),--agentv "$(ORACLE_AGENTV)") $(or $(AGENTV),$(error AGENTV names no directory))
 
 .PHONY: live-skills
 live-skills: agents ## Record the cases of fixtures/skills anew, and compare with the committed recordings.

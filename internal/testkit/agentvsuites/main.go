@@ -117,11 +117,11 @@ func report(command, dir string, run bool, agentv []string) error {
 			if why == "" {
 				ran++
 			}
-			if len(theirs) > 0 && maps.Equal(theirs, ours) {
+			if joined := join(ours, theirs); len(theirs) > 0 && maps.Equal(theirs, joined) {
 				agreed++
 				reason = "the same"
 			} else if len(theirs) > 0 {
-				reason = differences(theirs, ours)
+				reason = differences(theirs, joined)
 			}
 			fmt.Printf("| %s | yes | %s | %s | %s | %s |\n", name, counts(ours), why, counts(theirs), reason)
 		}

@@ -114,8 +114,8 @@ func verdicts(index []byte) (ended map[string]string, why string, err error) {
 			if !score.Pass {
 				outcome = "fail"
 			}
-			// AgentV counts it as the agent's failure.
-			if strings.HasPrefix(score.Reason, "Script evaluator failed: ") {
+			// AgentV counts what broke as the agent's failure.
+			if broke.MatchString(score.Reason) {
 				row.Error = score.Name + ": " + score.Reason
 			}
 		}
@@ -128,6 +128,23 @@ func verdicts(index []byte) (ended map[string]string, why string, err error) {
 		return nil, why, lines.Err()
 	}
 	return ended, "", lines.Err()
+}
+
+var broke = regexp.MustCompile(`^(Script evaluator failed|Provider error|Grader parse failure)\b`)
+
+// join gives cases that were made of one test for several prompts the name that AgentV has for all of them.
+func join(ours, theirs map[string]string) map[string]string {
+	joined := make(map[string]string)
+	for id, outcome := range ours {
+		of := id
+		for name := range theirs {
+			if _, own := theirs[id]; !own && strings.HasPrefix(id, name+"-") && (of == id || len(name) > len(of)) {
+				of = name
+			}
+		}
+		worst(joined, of, outcome)
+	}
+	return joined
 }
 
 // differences says which cases ended otherwise.
@@ -143,7 +160,8 @@ func differences(theirs, ours map[string]string) string {
 	return cell(strings.Join(shown, "; "))
 }
 
-var rubricID = regexp.MustCompile(`- \[([^\]\s]+)\]`)
+// rubricID matches the id of a rubric in a question of AgentV's, as JSON has the text.
+var rubricID = regexp.MustCompile(`(?:- \[|### Criterion: )([^\]\s\\]+)`)
 
 // inWords returns the best answer to a question that says in words which JSON it wants, as AgentV's do.
 func inWords(question string) string {
@@ -153,7 +171,7 @@ func inWords(question string) string {
 		if check := map[string]any{"id": m[1], "reasoning": "scripted"}; !seen[m[1]] {
 			seen[m[1]] = true
 			switch {
-			case strings.Contains(question, "integer (0-10)"):
+			case strings.Contains(question, "score ranges"):
 				check["score"] = 10
 			case strings.Contains(question, `satisfied\"`):
 				check["satisfied"] = true
