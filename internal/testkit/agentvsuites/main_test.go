@@ -62,9 +62,9 @@ func TestJoin(t *testing.T) {
 
 func TestInWords(t *testing.T) {
 	for question, want := range map[string]string{
-		`...\n- [a] (required): x\n- [a]\n{ \"satisfied\": boolean }`: `[{"id":"a","reasoning":"scripted","satisfied":true}]`,
-		`score ranges ### Criterion: b-1\nScore ranges:`:              `[{"id":"b-1","reasoning":"scripted","score":10}]`,
-		`anything`: `[]`,
+		`- [a] (required)\n- [a]\n{ \"satisfied\": true }`: `[{"id":"a","reasoning":"scripted","satisfied":true}]`,
+		`score ranges ### Criterion: b\nScores:`:           `[{"id":"b","reasoning":"scripted","score":10}]`,
+		`anything`:                                         `[]`,
 	} {
 		assert.Contains(t, inWords(question), `"checks":`+want)
 	}
