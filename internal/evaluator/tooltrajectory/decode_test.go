@@ -703,12 +703,7 @@ func TestLoadErrors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := parse(test.keys)
-			require.Error(t, err)
-			var want []string
-			for _, w := range test.want {
-				want = append(want, "p.yaml:"+w)
-			}
-			assert.Equal(t, strings.Join(want, "\n"), err.Error())
+			require.EqualError(t, err, "p.yaml:"+strings.Join(test.want, "\np.yaml:"))
 		})
 	}
 }
