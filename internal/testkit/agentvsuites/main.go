@@ -117,9 +117,10 @@ func report(command, dir string, run bool, agentv []string) error {
 			if why == "" {
 				ran++
 			}
-			if joined := join(ours, theirs); len(theirs) > 0 && maps.Equal(theirs, joined) {
+			joined, more := join(ours, theirs)
+			if len(theirs) > 0 && maps.Equal(theirs, joined) {
 				agreed++
-				reason = "the same"
+				reason = fmt.Sprintf("the same; passed over there: %d", more)
 			} else if len(theirs) > 0 {
 				reason = differences(theirs, joined)
 			}

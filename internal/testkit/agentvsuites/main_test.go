@@ -54,8 +54,11 @@ func TestVerdicts(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	theirs := map[string]string{"greet": "fail", "greet-all": "pass"}
-	ours := join(map[string]string{"greet-warm": "pass", "greet-cold": "fail", "greet-all": "pass"}, theirs)
+	ours, more := join(map[string]string{
+		"greet-warm": "pass", "greet-cold": "fail", "greet-all": "pass", "other": "fail",
+	}, theirs)
 	assert.Equal(t, theirs, ours)
+	assert.Equal(t, 1, more)
 	assert.Equal(t, `a: "pass", here ""`, differences(map[string]string{"a": "pass", "b": "fail"},
 		map[string]string{"b": "fail"}))
 }

@@ -132,9 +132,10 @@ func verdicts(index []byte) (ended map[string]string, why string, err error) {
 
 var broke = regexp.MustCompile(`^(Script evaluator failed|Provider error|Grader parse failure)\b`)
 
-// join gives cases that were made of one test for several prompts the name that AgentV has for all of them.
-func join(ours, theirs map[string]string) map[string]string {
-	joined := make(map[string]string)
+// join returns how the tests that AgentV judged ended here: those of several prompts have one name there. More are the
+// cases that AgentV passes over.
+func join(ours, theirs map[string]string) (joined map[string]string, more int) {
+	joined = make(map[string]string)
 	for id, outcome := range ours {
 		of := id
 		for name := range theirs {
@@ -142,17 +143,19 @@ func join(ours, theirs map[string]string) map[string]string {
 				of = name
 			}
 		}
+		if theirs[of] == "" {
+			more++
+			continue
+		}
 		worst(joined, of, outcome)
 	}
-	return joined
+	return joined, more
 }
 
 // differences says which cases ended otherwise.
 func differences(theirs, ours map[string]string) string {
-	all := maps.Clone(theirs)
-	maps.Copy(all, ours)
 	var shown []string
-	for _, id := range slices.Sorted(maps.Keys(all)) {
+	for _, id := range slices.Sorted(maps.Keys(theirs)) {
 		if theirs[id] != ours[id] {
 			shown = append(shown, fmt.Sprintf("%s: %q, here %q", id, theirs[id], ours[id]))
 		}
