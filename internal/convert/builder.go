@@ -40,8 +40,8 @@ type turn struct {
 	open   []string // ids of calls without an end
 	stop   string   // the stop reason, empty while unknown
 	usage  *trajectory.Usage
-	// said is true while the agent's last event is a message.
-	said bool
+	// said is true while the agent's last event is a message, cut while it is a call that the user cancelled.
+	said, cut bool
 }
 
 func newBuilder() *builder {
@@ -91,6 +91,7 @@ func (b *builder) act(at time.Time, body trajectory.Body) error {
 		return errors.New("the agent acts before the first prompt")
 	}
 	_, t.said = body.(trajectory.Message)
+	t.cut = false
 	b.failed = ""
 	b.note(at, body)
 	return nil
@@ -125,7 +126,7 @@ func (b *builder) result(at time.Time, r trajectory.ToolEnd) error {
 	for _, t := range b.turns {
 		t.open = slices.DeleteFunc(t.open, func(id string) bool { return id == r.ID })
 	}
-	b.turn().said = false
+	b.turn().said, b.turn().cut = false, r.Status == trajectory.Cancelled
 	b.note(at, r)
 	return nil
 }
@@ -170,6 +171,9 @@ func (b *builder) session(stop string) (*Session, error) {
 	s.Start = b.start
 	for i, t := range b.turns {
 		n, last := i+1, i == len(b.turns)-1
+		if t.stop == "" && t.cut && len(t.open) == 0 {
+			t.stop = "cancelled"
+		}
 		if last && t.stop == "" {
 			t.stop = stop
 		}

@@ -44,6 +44,15 @@ func TestCopilot(t *testing.T) {
 			"prompt:Go. thought says:ok stop:end_turn",
 		},
 		{
+			"all that it may do", "the program's own matters (copilot --allow-all)",
+			[]string{
+				"session.permissions_changed", `{"mode":"allow-all"}`, user, `{"content":"Go."}`,
+				"session.auto_mode_resolved", `{"chosenModel":"m"}`, "tool_search.activated", `{}`,
+				"session.completion_receipt", `{"attempt":1}`, says, `{"content":"ok"}`,
+			},
+			"prompt:Go. says:ok stop:end_turn",
+		},
+		{
 			"a subagent", "its calls are the session's",
 			[]string{
 				user, `{"content":"Go."}`,

@@ -77,6 +77,25 @@ func TestGemini(t *testing.T) {
 			"prompt:Go. says:ok stop:end_turn prompt:Right. says:ok stop:end_turn",
 		},
 		{
+			"interrupted", "the agent does nothing after a call that was cancelled",
+			[]string{
+				geminiHead, geminiMsg("1", "user", goes, ""),
+				geminiMsg("2", "info", `"Request cancelled."`, ""),
+				geminiMsg("3", "gemini", `""`, `,"toolCalls":[`+geminiCallOf("a", "cancelled")+`]`),
+				geminiMsg("r", "user", `[{"functionResponse":{"id":"a","response":{"error":"x"}}}]`, ""),
+			},
+			"prompt:Go. gemini:info calls:edit cancelled stop:cancelled",
+		},
+		{
+			"a call that was cancelled beside another", "the turn goes on",
+			[]string{
+				geminiHead, geminiMsg("1", "user", goes, ""),
+				geminiMsg("3", "gemini", `""`, `,"toolCalls":[`+geminiCallOf("a", "cancelled")+`]`),
+				geminiMsg("4", "gemini", says, ""),
+			},
+			"prompt:Go. calls:edit cancelled says:ok stop:end_turn",
+		},
+		{
 			"interrupted, and told", "",
 			[]string{
 				geminiHead, geminiMsg("1", "user", goes, ""),

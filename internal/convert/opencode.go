@@ -18,6 +18,9 @@ var openCodeOther = []string{"step-start", "step-finish", "snapshot", "patch"}
 // tell.
 var openCodeStops = map[string]string{"stop": "end_turn", "length": "max_tokens", "content-filter": "refusal"}
 
+// openCodeAborted is the error of an answer that the user interrupted.
+const openCodeAborted = "MessageAbortedError"
+
 // openCodeExport is what `opencode export` prints.
 type openCodeExport struct {
 	Info *struct {
@@ -47,18 +50,20 @@ type openCodeMessage struct {
 				Message string `json:"message"`
 			} `json:"data"`
 		} `json:"error"`
-		Tokens *struct {
-			Total     int64 `json:"total"`
-			Input     int64 `json:"input"`
-			Output    int64 `json:"output"`
-			Reasoning int64 `json:"reasoning"`
-			Cache     struct {
-				Read  int64 `json:"read"`
-				Write int64 `json:"write"`
-			} `json:"cache"`
-		} `json:"tokens"`
+		Tokens *openCodeTokens `json:"tokens"`
 	} `json:"info"`
 	Parts []openCodePart `json:"parts"`
+}
+
+type openCodeTokens struct {
+	Total     int64 `json:"total"`
+	Input     int64 `json:"input"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+	Cache     struct {
+		Read  int64 `json:"read"`
+		Write int64 `json:"write"`
+	} `json:"cache"`
 }
 
 type openCodePart struct {
@@ -97,6 +102,7 @@ type openCodeReader struct {
 	*builder
 	ignore  []string
 	prompts []string // that were asked
+	aborted bool     // the user interrupted the answer
 }
 
 func readOpenCode(path string, o Options) (*Session, error) {
@@ -209,12 +215,13 @@ func (r *openCodeReader) assistant(m *openCodeMessage) error {
 		return nil
 	}
 	r.about.Agent.Model = cmp.Or(r.about.Agent.Model, m.Info.ModelID)
+	r.aborted = m.Info.Error != nil && m.Info.Error.Name == openCodeAborted
 	for i := range m.Parts {
 		if err := r.part(at, &m.Parts[i]); err != nil {
 			return fmt.Errorf(".parts[%d]: %w", i, err)
 		}
 	}
-	if t := m.Info.Tokens; t != nil {
+	if t := m.Info.Tokens; t != nil && *t != (openCodeTokens{}) { // none are told of an answer that was cut
 		if err := r.spend(spent{
 			input: t.Input, output: t.Output, cacheRead: t.Cache.Read, cacheWrite: t.Cache.Write, thought: t.Reasoning,
 			total: cmp.Or(t.Total, t.Input+t.Output+t.Reasoning+t.Cache.Read+t.Cache.Write),
@@ -239,7 +246,7 @@ func (r *openCodeReader) finish(m *openCodeMessage) error {
 	case e == nil && len(t.open) == 0:
 		t.stop = openCodeStops[m.Info.Finish]
 	case e == nil:
-	case e.Name == "MessageAbortedError":
+	case e.Name == openCodeAborted:
 		r.cancel(at)
 	case e.Name == "MessageOutputLengthError":
 		t.stop = "max_tokens"
@@ -299,6 +306,9 @@ func (r *openCodeReader) tool(at time.Time, p *openCodePart) error {
 	output := s.Output
 	switch s.Status {
 	case "completed":
+		if r.aborted && isShell(p.Tool) && s.Metadata.Exit == nil {
+			end.Status = trajectory.Cancelled
+		}
 	case "error":
 		end.Status, output = trajectory.Failed, cmp.Or(s.Error, s.Output)
 	case "pending", "running":

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
 // openCodeDoc is an export of messages.
@@ -58,6 +60,12 @@ func TestOpenCode(t *testing.T) {
 			"prompt:Go. calls:bash cancelled stop:cancelled prompt:Go. says:ok stop:end_turn",
 		},
 		{
+			"interrupted in a command", "the command is told as completed, without an exit code", openCodeDoc(user,
+				openCodeMsg("assistant", `,"error":{"name":"MessageAbortedError"},"tokens":{"input":0}`,
+					openCodeTool("bash", "completed"))),
+			"prompt:Go. calls:bash cancelled stop:cancelled",
+		},
+		{
 			"a call that failed", "", openCodeDoc(user,
 				openCodeMsg("assistant", `,"finish":"tool-calls"`, openCodeTool("edit", "error")),
 				openCodeMsg("assistant", `,"finish":"length"`, openCodeOK)),
@@ -74,6 +82,8 @@ func TestOpenCode(t *testing.T) {
 			s, err := Read(OpenCode, logFile(t, tt.doc), Options{Stop: "end_turn"})
 			require.NoError(t, err, tt.reason)
 			assert.Equal(t, tt.want, short(s), tt.reason)
+			end := s.Turns[0][len(s.Turns[0])-1].Body.(trajectory.Stop)
+			assert.Nil(t, end.Usage, "no tokens are told")
 		})
 	}
 }

@@ -49,6 +49,10 @@ func TestQwen(t *testing.T) {
 			"prompt:Go. calls:edit cancelled stop:cancelled prompt:More. says:ok stop:end_turn",
 		},
 		{
+			"interrupted at its end", qwenLog(qwenUser("Go."), qwenSays(call), result("cancelled", `{"error":"no"}`)),
+			"prompt:Go. calls:edit cancelled stop:cancelled",
+		},
+		{
 			"a turn that is told to be cancelled", qwenLog(qwenUser("Go."), qwenSays(`{"text":"ok"}`),
 				`{"type":"system","subtype":"turn_result","systemPayload":{"state":"cancelled"}}`),
 			"prompt:Go. says:ok stop:cancelled",
