@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/modelserver"
 )
 
 // TestRealTypeScript checks the types of the files in TypeScript and runs the suite beside the command under bun. What
@@ -60,6 +62,9 @@ defineCodeJudge((input) => ({ points: input.trace_summary?.event_count }));
 			require.JSONEq(t, want, string(out))
 		})
 	}
+	for _, runtime := range []string{"bun, run", "deno, run, --no-prompt, --allow-env, --allow-net", "tsx"} {
+		t.Run("model "+runtime, func(t *testing.T) { judgeAsksModel(t, runtime) })
+	}
 	t.Run("page", func(t *testing.T) {
 		page, err := os.ReadFile("../../docs/typescript.md")
 		require.NoError(t, err)
@@ -75,4 +80,42 @@ defineCodeJudge((input) => ({ points: input.trace_summary?.event_count }));
 			assert.Contains(t, files.String(), block[1])
 		}
 	})
+}
+
+// judgeAsksModel runs the page's judge with a target, as a user does: it asks the model through the proxy, and a replay
+// has its answer from the recording.
+func judgeAsksModel(t *testing.T, runtime string) {
+	root, program, models := t.TempDir(), buildCommand(t), t.TempDir()
+	write := func(file, text string) {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	write(models+"/judge.yaml", "prompt: ^Does this say what was wrong\njudges: {scripted: {saw: hello, say: 'yes'}}\n")
+	environ := append(os.Environ(), modelserver.Environ(serve(t, models, 0))...)
+	command := func(args ...string) string {
+		t.Helper()
+		ran := exec.CommandContext(t.Context(), program, args...)
+		ran.Dir, ran.Env = root, append(environ, "EVALTEST_RECORD_IN_CI=1")
+		out, err := ran.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	write(root+"/go.mod", "module example.com/shop\n")
+	write(root+"/ts.yaml", `name: ts
+task: {prompt: Do it.}
+variants: {a: {agent: {kind: fake-acp}}}
+evaluators:
+  - {type: code_judge, script: [`+runtime+`, precision.ts], config: {command: ""}, target: {max_calls: 1, model: scripted}}
+workflow:
+  jobs:
+    eval:
+      strategy: {matrix: {variant: [a]}}
+      steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
+`)
+	judge, err := os.ReadFile("../../fixtures/typescript/precision.ts")
+	require.NoError(t, err)
+	write(root+"/precision.ts", string(judge))
+	command("init", "--judge", "ts")
+	command("run", "--playbook", "ts.yaml", "--mode", "record", "--llm-judge")
+	environ = os.Environ()
+	command("run", "--playbook", "ts.yaml", "--mode", "replay")
 }
