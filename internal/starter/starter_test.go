@@ -138,12 +138,3 @@ func TestCI(t *testing.T) {
 		require.Contains(t, string(ignored), "/junit.xml\n")
 	}
 }
-
-// The copies of the file for judges in TypeScript are what init writes.
-func TestJudgeCopies(t *testing.T) {
-	for _, name := range []string{"../../fixtures/typescript/judge.ts", "../../evals/judges/scripts/judge.ts"} {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.Equal(t, string(Judge), string(text), "cp internal/starter/judge.ts %s", name)
-	}
-}
