@@ -104,7 +104,10 @@ func judgeAsksModel(t *testing.T, runtime string) {
 task: {prompt: Do it.}
 variants: {a: {agent: {kind: fake-acp}}}
 evaluators:
-  - {type: code_judge, script: [`+runtime+`, precision.ts], config: {command: ""}, target: {max_calls: 1, model: scripted}}
+  - type: code_judge
+    script: [`+runtime+`, precision.ts]
+    config: {command: ""}
+    target: {max_calls: 1, model: scripted}
 workflow:
   jobs:
     eval:
