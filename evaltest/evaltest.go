@@ -385,6 +385,7 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 		})
 	}
 	h.jobs(t, run, run.runner.After(), &ended)
+	h.warnNull(t, ctx, pb, cfg, run.passed())
 	if h.held != nil {
 		h.held.judge(t)
 	}

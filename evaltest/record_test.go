@@ -175,3 +175,31 @@ func TestSecretsInTexts(t *testing.T) {
 	require.NotContains(t, out, value)
 	require.Contains(t, out, `Bash path="[REDACTED:MY_SERVICE_TOKEN]"`)
 }
+
+// TestNullAgent: the run that records a case warns if an agent that does nothing passes it, by what starts nothing, by
+// what does, and by checks in Go.
+func TestNullAgent(t *testing.T) {
+	m := newModule(t)
+	m.write("evals/greet.yaml", strings.Split(m.read("evals/greet.yaml"), "evaluators:")[0]+`evaluators:
+  - {name: there, type: command, run: grep -q Shop README.md}
+sandbox: {allow_commands: [grep]}
+`)
+	const warning = "warning: evals/greet.yaml:19: an agent that does nothing passes case hello: "
+	suite := m.compile("./evals")
+	out, code := suite.test([]string{"EVALTEST_MODE=record"}, "-test.v")
+	require.Zero(t, code, out)
+	require.Equal(t, 1, strings.Count(out, warning), out)
+	out, code = suite.test(nil, "-test.v")
+	require.Zero(t, code, out)
+	require.NotContains(t, out, "an agent that does nothing")
+
+	m.replace("evals/evals_test.go", `evaltest.Describe(t, "*.yaml"`, `evaltest.Describe(t, "*.yaml",
+		evaltest.Check("speaks", func(t *evaltest.T, u evaltest.Unit) {
+			if u.Run.Answer() == "" {
+				t.Errorf("it says nothing")
+			}
+		})`)
+	out, code = m.compile("./evals").test([]string{"EVALTEST_MODE=record"}, "-test.v")
+	require.Zero(t, code, out)
+	require.NotContains(t, out, "an agent that does nothing")
+}

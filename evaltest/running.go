@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,8 @@ type running struct {
 	units map[string]*pendingUnit
 	jobs  map[string]result.Job // that have ended, and nobody has taken
 	notes []string              // that are not logged yet
+
+	recorded map[string]bool // cases of which a unit has passed and was not replayed
 }
 
 // pendingUnit is a unit that has begun, until the test takes its result.
@@ -70,7 +73,7 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *plan.Plan, cfg 
 	r := &running{
 		runner: runner,
 		begun:  make(chan struct{}), ended: make(chan struct{}), index: make(map[string]int, len(plan.Units)),
-		units: make(map[string]*pendingUnit), jobs: make(map[string]result.Job),
+		units: make(map[string]*pendingUnit), jobs: make(map[string]result.Job), recorded: make(map[string]bool),
 	}
 	r.need = plan.Playbook.Trials.Need()
 	r.moved = sync.NewCond(&r.mu)
@@ -166,6 +169,9 @@ func (r *running) UnitEnds(_ plan.Unit, u result.Unit) {
 	defer r.mu.Unlock()
 	p := r.pending(u.ID)
 	p.result, p.did = &u, did
+	if u.Outcome == result.Pass && !u.Replayed {
+		r.recorded[u.Case] = true
+	}
 	r.moved.Broadcast()
 }
 
@@ -226,6 +232,13 @@ func (r *running) job(id string) result.Job {
 		return result.Job{ID: id, Outcome: result.Error, Reason: "the job was not run: " + r.why().Error()}
 	}
 	return j
+}
+
+// passed returns the cases that the run has recorded so far and that passed.
+func (r *running) passed() map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.recorded)
 }
 
 // why returns what ended the run before it was through.

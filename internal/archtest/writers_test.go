@@ -51,7 +51,7 @@ var writers = []writer{
 	{"internal/skill", []string{"(*Suite).write", "(*Suite).copy"}, "the user's evals and skill, beside these"},
 	{"internal/cli", []string{"(*App).writePlaybooks", "(*App).writeSuite"}, "what they write is masked"},
 	{"internal/starter", []string{"(Starter).Write", "(Starter).copyMod"}, "our own texts; go.mod"},
-	{"internal/cli", []string{"(*App).nullPasses"}, "a constant"},
+	{"internal/lint", []string{"NullPasses"}, "a constant"},
 	{"internal/cli", []string{"appendSummary"}, "files of a run's directory were masked when they were written"},
 	{"internal/project", []string{"createOnce"}, "our own texts"},
 	{"evaltest/clitest", []string{"MinimalPath", "buildCommand", "putLast"}, "links to programs, and what we built"},

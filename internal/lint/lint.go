@@ -1,6 +1,7 @@
 // Package lint looks for what makes a verdict worthless although everything works: answers that the agent can read,
 // judges that it can change, and expectations that hold before it has done anything. It only reads: it starts no
-// process, runs nothing that a playbook names, and reaches no network. Errors of playbooks are package plan's.
+// process, runs nothing that a playbook names, and reaches no network, but for [NullPasses]. Errors of playbooks are
+// package plan's.
 //
 // A rule is a row of the table in rules.go. docs/lint.md says what they find and what they leave
 // alone.
