@@ -106,13 +106,14 @@ func (h *harness) each(t *testing.T, what, glob string, run func(*testing.T, *pl
 	}
 }
 
-// Option changes how [Describe], [Skill] and [Mutate] work: [Check], [Override] or [Dirs].
+// Option changes how [Describe], [Skill], [Plugin] and [Mutate] work: [Check], [Override], [Dirs] or [From].
 type Option interface{ apply(*settings) }
 
 type settings struct {
 	checks    []check
 	overrides []override
 	dirs      Dirs
+	from      From
 }
 
 // Dirs says where recordings and accounts are. The zero value is right for most modules.
@@ -197,6 +198,10 @@ type harness struct {
 	runDir string
 	// suite is the evals of a skill that are run; nil: others are.
 	suite *skill.Suite
+	// cite has a plan's evaluators stand where those stand that the playbook was written from; nil: in the playbook.
+	cite func(*plan.Plan)
+	// front is the command that runs evals that others have written; empty: go test does.
+	front string
 	// held is the baseline of such evals; nil: all checks must hold.
 	held *held
 }
@@ -271,11 +276,14 @@ func (h *harness) load(file string) (*plan.Playbook, error) {
 		return nil, fmt.Errorf("%s is outside the module %s, and cassettes are named by the path below it",
 			file, h.root)
 	}
-	pb, err := plan.Read(plan.Source{
-		Path: file, Name: filepath.ToSlash(name), Root: h.root,
-		Untrusted: h.environment.Untrusted, StartsAgents: h.mode() != engine.Replay,
-		AsksJudges: h.environment.LLMJudge || h.environment.RecordJudges,
-	}, kinds.All())
+	return h.read(plan.Source{Path: file, Name: filepath.ToSlash(name)})
+}
+
+// read reads a playbook, from its file or from data.
+func (h *harness) read(s plan.Source) (*plan.Playbook, error) {
+	s.Root, s.Untrusted, s.StartsAgents = h.root, h.environment.Untrusted, h.mode() != engine.Replay
+	s.AsksJudges = h.environment.LLMJudge || h.environment.RecordJudges
+	pb, err := plan.Read(s, kinds.All())
 	return pb, withAdvice(err)
 }
 
@@ -316,6 +324,9 @@ func (h *harness) planOf(t *testing.T, pb *plan.Playbook) *plan.Plan {
 	planned, err := pb.Plan()
 	if err != nil {
 		door.Of(t).Fatal(err)
+	}
+	if h.cite != nil {
+		h.cite(planned)
 	}
 	for _, c := range h.checks {
 		for _, u := range planned.Units {

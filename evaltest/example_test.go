@@ -60,9 +60,9 @@ func ExampleMutate() {
 // The sessions of an [evaltest.AgentSuite] are made worse by themselves; for any other task, the suite says how.
 func ExampleMutation() {
 	count := func(_ context.Context, text string) (int, error) { return len(strings.Fields(text)), nil }
-	exact := evaltest.NewScorer("exact", func(_ context.Context, _ string, got, want int) (evaltest.Score, error) {
-		if got != want {
-			return evaltest.Score{Reason: fmt.Sprintf("got %d, want %d", got, want)}, nil
+	enough := evaltest.NewScorer("enough", func(_ context.Context, _ string, got, want int) (evaltest.Score, error) {
+		if got < want {
+			return evaltest.Score{Reason: fmt.Sprintf("got %d, want at least %d", got, want)}, nil
 		}
 		return evaltest.Score{Value: 1}, nil
 	})
@@ -74,8 +74,10 @@ func ExampleMutation() {
 			Mutants: func(_ context.Context, _ evaltest.Row[string, int], n int) (map[string]int, error) {
 				return map[string]int{"one more": n + 1, "none": 0}, nil
 			},
-			Scorers: []evaltest.Scorer[string, int, int]{exact},
-		}.Mutate(t, evaltest.Mutation{MinKilled: 1})
+			Scorers: []evaltest.Scorer[string, int, int]{enough},
+		}.Mutate(t, evaltest.Mutation{MinKilled: 1, Accept: []evaltest.Survivor{
+			{Operator: "output", Where: "*one more", Why: "hyphens are counted as they come"},
+		}})
 	})
 	// Output: passed: true
 }
@@ -83,6 +85,12 @@ func ExampleMutation() {
 // A skill's own evals become subtests, too: each case with the skill, and without it for comparison.
 func ExampleSkill() {
 	runTest(func(t *testing.T) { evaltest.Skill(t, "../fixtures/skills/release-notes") })
+	// Output: passed: true
+}
+
+// So do the evals of a plugin of Claude Code, recorded by `sdd-eval run --from` with the same flags.
+func ExamplePlugin() {
+	runTest(func(t *testing.T) { evaltest.Plugin(t, "testdata/examples/plugin", evaltest.From{Trials: 2}) })
 	// Output: passed: true
 }
 

@@ -175,6 +175,9 @@ func (h *harness) again(t *testing.T, recorded bool) string {
 
 // command returns the go test command that runs one case under one variant in a mode. t is the playbook's subtest.
 func (h *harness) command(t *testing.T, mode engine.Mode, caseID, variantID string) string {
+	if h.front != "" {
+		return h.front + " --mode " + string(mode)
+	}
 	return command(h, mode, t.Name()+"/"+caseID+"/"+variantID) + " -count=1"
 }
 

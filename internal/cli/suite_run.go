@@ -3,14 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
-	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/compare"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doctor"
@@ -103,9 +100,6 @@ func (o runOptions) fromLine(mode string) string {
 	}
 	return commandLine(args...)
 }
-
-// suiteCassettes is the directory of the recordings of evals, below theirs.
-const suiteCassettes = ".sdd-eval/cassettes"
 
 // runSuite runs evals that were written for another tool: a run for each playbook that they become.
 func (a *App) runSuite(ctx context.Context, o runOptions) error {
@@ -230,21 +224,19 @@ func (a *App) writeSuite(
 // suiteOptions returns how playbooks are written for evals in a directory.
 func (a *App) suiteOptions(o *runOptions, format suite.Format, root, dir string) (suite.Options, error) {
 	from := &o.from
-	evals, err := format.Evals(dir)
+	out, cassettes, err := format.Places(root, dir)
 	if err != nil {
 		return suite.Options{}, usageError("run: %w", err)
 	}
-	at, _ := filepath.Rel(root, dir) // which is below it
-	out := filepath.Join(root, filepath.FromSlash(suite.Generated), at)
 	if o.cassettes == "" {
-		o.cassettes = filepath.Join(at, filepath.FromSlash(evals), filepath.FromSlash(suiteCassettes))
+		o.cassettes = cassettes
 	}
 	options := suite.Options{
 		Out: out, JudgeModel: from.judgeModel, Scripts: from.scaffold, Servers: from.servers, Trials: from.trials,
 		Tags: listed(strings.Split(from.tags, ",")...), Ignore: listed(strings.Split(from.ignore, ",")...),
 	}
 	chosen := playbook.Agent{Kind: "claude-cli"}
-	switch recorded, was := recordedAgent(disk.Tree(root), filepath.Join(root, o.cassettes)); {
+	switch recorded, was := suite.RecordedAgent(disk.Tree(root), filepath.Join(root, o.cassettes)); {
 	case from.agent != "":
 		if chosen, err = doctor.Choose(from.agent, o.configDir); err != nil {
 			return options, usageError("run: --agent: %w", err).hint("sdd-eval doctor")
@@ -271,26 +263,6 @@ func (a *App) suiteOptions(o *runOptions, format suite.Format, root, dir string)
 		}
 	}
 	return options, nil
-}
-
-// recordedAgent returns the agent of recordings, without its preset and without the arguments that evals give it;
-// false: there are none.
-func recordedAgent(tree disk.Tree, dir string) (playbook.Agent, bool) {
-	suites, _ := os.ReadDir(dir)
-	for _, s := range suites {
-		files, _ := cassette.List(tree, dir, s.Name())
-		for _, file := range files {
-			if c, err := cassette.Open(tree, file); err == nil {
-				f := c.Header.Fingerprints
-				chosen := playbook.Agent{Kind: f.Kind, Command: f.Command, Args: f.Args}
-				if i := slices.Index(chosen.Args, "-p"); f.Kind == "claude-cli" && i >= 0 {
-					chosen.Args = chosen.Args[:i]
-				}
-				return chosen, true
-			}
-		}
-	}
-	return playbook.Agent{}, false
 }
 
 // compareSuite prints whether the arms with the plugin do better than those without it, over all runs.
