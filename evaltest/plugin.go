@@ -21,9 +21,9 @@ import (
 )
 
 // Plugin runs the evals of a plugin of Claude Code, as `sdd-eval run --from` does, from its recordings, with the agent
-// that these have. Dir is the plugin's directory, relative to the test's. Each case is a subtest <playbook>/<case>, with
-// one with the plugin and one without it, as [Describe] makes them; what holds without it decides nothing. A failure
-// names the file and line of the grader.
+// that these have. Dir is the plugin's directory, relative to the test's. Each case is a subtest <playbook>/<case>,
+// with one for the plugin and one without it, as [Describe] makes them; what holds without it decides nothing. A
+// failure names the file and line of the grader.
 //
 // Recordings are below the evals, in .sdd-eval, and only the command makes them: in the modes record and live the test
 // fails, in others it replays. No evals, no recordings, and a case that cannot be run are errors.
