@@ -167,6 +167,10 @@ simulate: ## Print how often `sdd-eval compare` is wrong, and how often it sees 
 simulate-scale: ## Print how long a plan takes in shards and by queues, on 10 to 10,000 machines: docs/scale.md has it.
 	$(GO) run ./internal/testkit/simulatescale
 
+.PHONY: figures-scale
+figures-scale: ## Print what the queue costs, beside something simple and beside sdd-eval run: docs/scale.md has it; 5 minutes.
+	cd $(SCALE) && $(GO) run ./internal/figures
+
 .PHONY: bench
 bench: ## Run the benchmarks of parts.
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/embedded"
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/scale"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/project"
@@ -75,6 +77,7 @@ type command struct {
 	budget, assume                         float64
 	parallel, attempts                     int
 	llmJudge                               bool
+	only                                   queue.Selection
 	limits                                 []string
 	silence                                time.Duration
 	assumed                                bool
@@ -125,7 +128,7 @@ func (c *command) run(ctx context.Context, args []string) (int, error) {
 		fmt.Fprintf(c.stdout, usage, f.FlagUsagesWrapped(100))
 		return exitOK, nil
 	} else if err != nil {
-		return exitUsage, fmt.Errorf("%s: %w", name, err)
+		return exitUsage, fmt.Errorf("%s: %w; sdd-eval-scale help lists them", name, err)
 	}
 	c.assumed = f.Changed("assume-cost")
 	code, err := exitOK, c.complete(name)
@@ -166,6 +169,9 @@ func (c *command) flags() *pflag.FlagSet {
 	f.StringVar(&c.mode, "mode", "live", "run: the `MODE`, live or replay.")
 	f.StringVar(&c.sandbox, "sandbox", "", "run: the `KIND` of sandbox on workers, as of sdd-eval run.")
 	f.BoolVar(&c.llmJudge, "llm-judge", false, "run: let evaluators ask models where no answer is recorded.")
+	f.StringVar(&c.only.Units, "units", "", "run: only the units that `PATTERN` means, as of sdd-eval run.")
+	f.StringVar(&c.only.Cases, "case", "", "run: only the units of these `CASES`, separated by commas.")
+	f.StringVar(&c.only.Variants, "variant", "", "run: only the units of these `VARIANTS`, separated by commas.")
 	f.StringArrayVar(&c.limits, "limit", nil, "run: carry out at most N units of an account at a time, on all "+
 		"workers and of all runs: `KIND[/PRESET]=N`; may be given several times.")
 	f.Float64Var(&c.budget, "budget-usd", 0, "run: begin no unit that may make the run cost more than `USD`.")
@@ -185,6 +191,9 @@ func (c *command) complete(name string) error {
 	}
 	if c.at.Lease < 0 || c.silence < 0 {
 		return usagef("--lease, --silence: want a time above 0")
+	}
+	if _, err := confine.ParseKind(cmp.Or(c.sandbox, string(confine.Auto))); err != nil {
+		return usagef("--sandbox: %w", err)
 	}
 	if c.at.Name = "sdd-eval-scale " + name; c.queue != embeddedQueue {
 		if !strings.Contains(c.queue, "://") {
@@ -257,6 +266,9 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 	if len(args) > 0 || (c.playbook == "") == (c.resume == "") {
 		return 0, usagef("run: give either --playbook FILE or --resume RUN")
 	}
+	if c.resume != "" && c.only != (queue.Selection{}) {
+		return 0, usagef("run: --resume continues a run as it began: remove --units, --case and --variant")
+	}
 	limits, err := limitsOf(c.limits)
 	if err != nil {
 		return 0, err
@@ -322,7 +334,7 @@ func (c *command) submit(ctx context.Context, q *queue.Queue, limits map[string]
 		return queue.Run{}, err
 	}
 	o := scale.Options{
-		Root: c.root, Playbook: playbook, Mode: c.mode, Sandbox: c.sandbox, LLMJudge: c.llmJudge,
+		Root: c.root, Playbook: playbook, Mode: c.mode, Sandbox: c.sandbox, LLMJudge: c.llmJudge, Only: c.only,
 		ConfigDir: c.configDir, Limits: limits, MaxUSD: c.budget, Attempts: c.attempts, Silence: c.silence,
 	}
 	if c.assumed {
@@ -526,23 +538,26 @@ func (c *command) remove(ctx context.Context, q *queue.Queue, id string) (int, e
 func (c *command) fetch(ctx context.Context, q *queue.Queue, id string) (int, error) {
 	done, err := scale.Fetch(ctx, q, id, c.root, c.secrets)
 	if err != nil {
-		return 0, fmt.Errorf("%w\nnext: %s", err, c.line("status", id))
+		next := []string{"status", id}
+		if errors.Is(err, queue.ErrNoRun) {
+			next = next[:1]
+		}
+		return 0, fmt.Errorf("%w\nnext: %s", err, c.line(next...))
 	}
 	if n := len(done.NotRun); n > 0 {
 		const shown = 10
 		for _, why := range done.NotRun[:min(n, shown)] {
 			c.log("no result: %s", why)
 		}
-		fmt.Fprintln(c.stdout, done.Dir)
-		more := ""
 		if n > shown {
-			more = fmt.Sprintf(" (and %d more)", n-shown)
+			c.log("no result: %d more units", n-shown)
 		}
+		fmt.Fprintln(c.stdout, done.Dir)
 		next := "sdd-eval run --resume " + id
 		if c.rootFlag != "" {
 			next += " --root " + c.rootFlag
 		}
-		return exitHarness, fmt.Errorf("%d units have no result%s\nnext, to run them here: %s", n, more, next)
+		return exitHarness, fmt.Errorf("%d units have no result\nnext, to run them here: %s", n, next)
 	}
 	return c.finish(ctx, id), nil
 }

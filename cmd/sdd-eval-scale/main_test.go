@@ -237,6 +237,89 @@ func outcomes(t *testing.T, dir string) map[string]string {
 	return m
 }
 
+// fields returns some of the keys of a JSON file in a run's directory.
+func fields(t *testing.T, dir, name string, keys ...string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	require.NoError(t, err)
+	var all map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(data, &all))
+	some := make(map[string]string)
+	for _, key := range keys {
+		some[key] = string(all[key])
+	}
+	return some
+}
+
+// TestSelection: the queue runs the units that sdd-eval run does by the same flags, and its directory says so.
+func TestSelection(t *testing.T) {
+	dir := newProject(t, mixed)
+	flags := []string{"evals/mixed.yaml", "--case", "one", "--variant", "good,bad"}
+	code, out, text := do(t, child(t.Context(), "sdd-eval", dir, append([]string{"run"}, flags...)...))
+	require.Equal(t, 1, code, text)
+	here := lastLine(out)
+	code, out, text = do(t, child(t.Context(), "scale", dir, append([]string{"run"}, flags...)...))
+	require.Equal(t, 1, code, text)
+	require.Contains(t, text, "4 of 12 units selected (--case one --variant good,bad)")
+	fetched := lastLine(out)
+	require.Len(t, results(t, fetched), 4)
+	require.Empty(t, cmp.Diff(results(t, here), results(t, fetched)))
+	of := []string{"selection", "cases", "variants", "units", "sandbox"}
+	require.Equal(t, fields(t, here, "manifest.json", of...), fields(t, fetched, "manifest.json", of...))
+}
+
+// TestJobsBefore: a worker carries out the jobs before the units once, and units that need one that failed are skipped.
+func TestJobsBefore(t *testing.T) {
+	there := t.TempDir()
+	dir := newProject(t, map[string]string{"p.yaml": `name: p
+task: {prompt: Say hello.}
+trials: {count: 5}
+variants: {a: {agent: {kind: fake-acp}}}
+sandbox: {allow_commands: [sh]}
+workflow:
+  jobs:
+    before: {steps: [{run: sh -c "echo once >> ` + there + `/ran; test ! -e ` + there + `/broken"}]}
+    eval:
+      needs: [before]
+      strategy: {matrix: {variant: [a]}}
+      steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
+`})
+	ran := filepath.Join(there, "ran")
+	code, out, text := do(t, child(t.Context(), "scale", dir, "run", "--parallel", "3", "p.yaml"))
+	require.Equal(t, 0, code, text)
+	require.Len(t, results(t, lastLine(out)), 5)
+	data, err := os.ReadFile(ran)
+	require.NoError(t, err)
+	require.Equal(t, "once\n", string(data))
+	jobs, err := os.ReadFile(filepath.Join(lastLine(out), "jobs.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, 1, bytes.Count(jobs, []byte("\n")), "%s", jobs)
+
+	require.NoError(t, os.WriteFile(filepath.Join(there, "broken"), nil, 0o600))
+	code, out, text = do(t, child(t.Context(), "sdd-eval", dir, "run", "p.yaml"))
+	require.Equal(t, 1, code, text)
+	here := results(t, lastLine(out))
+	code, out, text = do(t, child(t.Context(), "scale", dir, "run", "--parallel", "3", "p.yaml"))
+	require.Equal(t, 1, code, text)
+	require.Empty(t, cmp.Diff(here, results(t, lastLine(out))))
+	require.Contains(t, text, "5 skipped")
+}
+
+// TestSandbox: what a worker has measured of the sandbox is what its units say that confined them.
+func TestSandbox(t *testing.T) {
+	dir := newProject(t, mixed)
+	var said []string
+	for _, as := range []string{"sdd-eval", "scale"} {
+		cmd := child(t.Context(), as, dir, "run", "evals/mixed.yaml", "--variant", "good", "--case", "one")
+		cmd.Env = append(cmd.Env, "EVALTEST_SANDBOX=auto")
+		code, out, text := do(t, cmd)
+		require.Equal(t, 0, code, text)
+		said = append(said, fields(t, lastLine(out), "manifest.json", "sandbox")["sandbox"])
+	}
+	require.Equal(t, said[0], said[1])
+	require.NotContains(t, said[1], "none")
+}
+
 // TestRefused: what cannot be run is told before anything is in the queue.
 func TestRefused(t *testing.T) {
 	files := map[string]string{
@@ -269,6 +352,11 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--queue", "somewhere"}, "want embedded or a URL"},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--parallel", "0"}, "want a number above 0"},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--budget-usd", "-1"}, "want US dollars"},
+		{[]string{"run", "--playbook", "evals/mixed.yaml", "--case", "three"}, "there is no case \"three\""},
+		{[]string{"run", "--playbook", "evals/mixed.yaml", "--sandbox", "jail"}, `unknown kind of sandbox "jail"`},
+		{[]string{"run", "--playbook", "evals/mixed.yaml", "--assume-cost", "1"}, "the run has no budget"},
+		{[]string{"run", "--playbook", "evals/mixed.yaml", "--mode", "quick"}, `unknown mode "quick"`},
+		{[]string{"run", "--resume", "none", "--case", "one"}, "--resume continues a run as it began"},
 		{[]string{"run"}, "give either --playbook FILE or --resume RUN"},
 		{[]string{"run", "--resume", "none"}, "run none: the queue has no such run"},
 		{[]string{"fetch", "../x"}, "the queue has no such run"},
@@ -277,7 +365,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 		{[]string{"worker"}, "must be the URL of a server"},
 		{[]string{"go"}, `no command "go"`},
 		{nil, "give a command: run, worker, "},
-		{[]string{"run", "--no-such-flag"}, "unknown flag"},
+		{[]string{"run", "--no-such-flag"}, "unknown flag: --no-such-flag; sdd-eval-scale help lists them"},
 	} {
 		code, _, text := do(t, child(t.Context(), "scale", dir, tt.args...))
 		require.Equal(t, 2, code, "%v: %s", tt.args, text)

@@ -101,6 +101,12 @@ func (f former) again(root string) string {
 	return commandLine("run", "--again", f.options.resume, "--only", only, "--root", root)
 }
 
+// Select has a run of a plan that is kept carry out only the units that --units, --case and --variant of `sdd-eval run`
+// mean with these values, empty ones meaning all.
+func Select(p *plan.Plan, cfg *engine.Config, units, cases, variants string) error {
+	return runOptions{selection: selection{units, cases, variants}}.choose(p, former{}, cfg)
+}
+
 // choose has a new run carry out only the units that are meant.
 func (o runOptions) choose(plan *plan.Plan, before former, cfg *engine.Config) error {
 	var ids []string

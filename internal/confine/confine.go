@@ -134,17 +134,39 @@ func (s *Sandbox) open(ctx context.Context) (method, Properties, error) {
 	return m, properties, err
 }
 
-func (s *Sandbox) choose(ctx context.Context) (method, Properties, error) {
-	if s.kind == None {
-		return nil, Properties{Kind: None, Holds: []Property{}, Open: AllProperties()}, nil
+// Trust takes over the properties that another process of this user has measured, on this machine, of a sandbox that
+// was made of the same kind, command and environment: they are not measured again.
+func (s *Sandbox) Trust(p Properties) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tried || s.kind == None {
+		return nil
 	}
+	for _, m := range s.methods() {
+		if m.kind == p.Kind {
+			s.tried, s.method, s.properties = true, m.method, p
+			return nil
+		}
+	}
+	return fmt.Errorf("a sandbox of kind %s is not one of kind %s", s.kind, p.Kind)
+}
+
+// methods returns those that the kind means, the strongest first.
+func (s *Sandbox) methods() []kindMethod {
 	methods := []kindMethod{{Bwrap, bwrap{s.leave}}, {Landlock, landlock{s.leave}}}
 	if s.kind != Auto {
 		methods = append(methods, kindMethod{Wrapper, wrapper(s.command)})
 		methods = slices.DeleteFunc(methods, func(m kindMethod) bool { return m.kind != s.kind })
 	}
+	return methods
+}
+
+func (s *Sandbox) choose(ctx context.Context) (method, Properties, error) {
+	if s.kind == None {
+		return nil, Properties{Kind: None, Holds: []Property{}, Open: AllProperties()}, nil
+	}
 	unavailable := &UnavailableError{Kind: s.kind}
-	for _, m := range methods {
+	for _, m := range s.methods() {
 		properties, err := measure(ctx, m.kind, m.method)
 		if err == nil {
 			properties.PassedOver = unavailable.Reasons

@@ -367,3 +367,19 @@ func TestSoakForkBomb(t *testing.T) {
 		})
 	}
 }
+
+// TestTrust: what another process measured is not measured again, and only of a kind that the sandbox may be.
+func TestTrust(t *testing.T) {
+	measured := confine.Properties{
+		Kind: confine.Landlock, Version: "as measured", Holds: []confine.Property{confine.Sockets},
+	}
+	s, err := confine.New(confine.Auto, nil)
+	require.NoError(t, err)
+	require.NoError(t, s.Trust(measured))
+	got, err := s.Properties(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, measured, got)
+	s, err = confine.New(confine.Bwrap, nil)
+	require.NoError(t, err)
+	require.EqualError(t, s.Trust(measured), "a sandbox of kind bwrap is not one of kind landlock")
+}

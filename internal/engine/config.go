@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/shard"
@@ -78,6 +79,8 @@ type Config struct {
 	// file that says how long units take; empty: the one beside the playbook, if there is one.
 	Shard   shard.Shard
 	Weights string
+	// Measured is what another process has measured of the sandbox, see [confine.Sandbox.Trust]; nil: it is measured.
+	Measured *confine.Properties
 	// Command returns the command that runs a unit in a mode. Errors about cassettes name it. It is required.
 	Command func(Mode, plan.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.
@@ -112,9 +115,12 @@ type Keep struct {
 	// SelectedBy is what chose the units that [Config.Selected] selects, as flags of the command: all trials of a case
 	// under a variant or none. The run's directory lists no others then. Empty: it lists all of the plan.
 	SelectedBy string
-	// Part says that the run's directory lists no others than [Config.Selected] selects, as a part of the plan that
-	// [rundir.Merge] completes: units by their ids, whatever they are. A [Config.Shard] is such a part, too.
-	Part bool
+	// Part reports whether a unit of those that [Config.Selected] selects is one of the part of the plan that is run,
+	// which [rundir.Merge] completes: units by their ids, whatever they are. The run's directory lists no others. A
+	// [Config.Shard] is such a part, too. Nil: it is all of them.
+	Part func(plan.Unit) bool
+	// Before is how the jobs before the units ended, which ran once for several parts; nil: they run.
+	Before []result.Job
 	// Again is the id of the run whose units are run again; empty: there is none.
 	Again string
 	// Rejudged is the run whose units are judged anew, in place of agents or cassettes, in mode [Replay]; nil: there is

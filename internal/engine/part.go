@@ -37,19 +37,18 @@ func (r *Runner) divide() error {
 	if k := r.cfg.Keep; k != nil && k.Resumed != nil {
 		return r.resumePart(k.Resumed.Manifest())
 	}
+	all := func(plan.Unit) bool { return true }
+	if k := r.cfg.Keep; k != nil && k.SelectedBy != "" && r.cfg.Selected != nil {
+		all = r.cfg.Selected
+	}
 	if r.cfg.Shard.Of == 0 {
-		if k := r.cfg.Keep; k != nil && k.Part {
-			p := &part{Part: rundir.Part{By: "by their ids"}, all: func(plan.Unit) bool { return true }, share: 1}
-			r.take(p, r.cfg.Selected)
+		if k := r.cfg.Keep; k != nil && k.Part != nil {
+			r.take(&part{Part: rundir.Part{By: "by their ids"}, all: all, share: 1}, k.Part)
 		}
 		return nil
 	}
 	if k := r.cfg.Keep; k != nil && (k.Again != "" || k.Rejudged != nil) {
 		return fmt.Errorf("%s: a run that repeats another is not divided: run it without that", r.cfg.Shard.From)
-	}
-	all := func(plan.Unit) bool { return true }
-	if k := r.cfg.Keep; k != nil && k.SelectedBy != "" && r.cfg.Selected != nil {
-		all = r.cfg.Selected
 	}
 	var ids []string
 	for _, u := range r.plan.Units {

@@ -112,6 +112,9 @@ func (r *run) open(ctx context.Context) (err error) {
 		}
 	}
 	var formerJobs []result.Job
+	if r.cfg.Keep != nil {
+		formerJobs = r.cfg.Keep.Before
+	}
 	if r.cfg.Keep != nil && r.cfg.Keep.Rejudged != nil {
 		if r.former, formerJobs, err = r.loadFormer(); err != nil {
 			return &InputError{err}

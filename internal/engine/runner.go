@@ -92,7 +92,10 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 	}
 	r.secrets.AddEnvironment(cfg.Environ)
 	var err error
-	if r.sandbox, err = openSandbox(pb, cfg.Sandbox); err != nil {
+	if r.sandbox, err = openSandbox(pb, cfg.Sandbox); err == nil && cfg.Measured != nil {
+		err = r.sandbox.Trust(*cfg.Measured)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.source = SourceOf(pb, r.source, r.besidePlaybook)

@@ -65,8 +65,12 @@ func (q *Queue) reserve(ctx context.Context, run Run, unit Unit, name string) (r
 		return true
 	})
 	if err == nil && verdict == never {
+		may := "nobody knows what " + unit.ID + " costs"
+		if need > 0 {
+			may = fmt.Sprintf("%s may cost $%.2f", unit.ID, need)
+		}
 		err = q.End(ctx, run.ID, End{Kind: OverBudget, Why: fmt.Sprintf(
-			"of the run's budget of $%.2f, $%.2f are spent, and %s may cost $%.2f", run.MaxUSD, spent, unit.ID, need)})
+			"of the run's budget of $%.2f, $%.2f are spent, and %s", run.MaxUSD, spent, may)})
 	}
 	return verdict, err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -544,42 +543,4 @@ func TestServerRestarts(t *testing.T) {
 	require.NoError(t, running.Commit(queue.Done{Outcome: "pass"}, nil)) // which waits for the server
 	require.NoError(t, take(t, q, r, "w").Commit(queue.Done{Outcome: "pass"}, nil))
 	require.Equal(t, queue.Counts{Done: 3}, status(t, q, "r").Counts())
-}
-
-// BenchmarkUnits is what one server carries: a unit is offered, taken, committed with a small archive, and settled.
-func BenchmarkUnits(b *testing.B) {
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: b.TempDir(), NoLog: true, NoSigs: true,
-	})
-	require.NoError(b, err)
-	s.Start()
-	require.True(b, s.ReadyForConnections(time.Minute))
-	defer func() { s.Shutdown(); s.WaitForShutdown() }()
-	q, err := queue.Open(b.Context(), queue.Options{URL: s.ClientURL(), Lease: long})
-	require.NoError(b, err)
-	defer q.Close()
-	units := make([]queue.Unit, b.N)
-	r, err := q.Submit(b.Context(), queue.Run{ID: "r", Accounts: []queue.Account{claude}, MaxUSD: 1e9}, units, nil)
-	require.NoError(b, err)
-	archive := make([]byte, 4096)
-	var left atomic.Int64
-	left.Store(int64(b.N))
-	b.ResetTimer()
-	var workers sync.WaitGroup
-	for range 16 {
-		workers.Go(func() {
-			for left.Load() > 0 {
-				o, err := q.Next(b.Context(), claude)
-				if err != nil || o == nil {
-					continue
-				}
-				l, err := o.Take(b.Context(), r, queue.Unit{Costs: true, Variant: "v"}, "w", alive)
-				if err == nil && l != nil && l.Commit(queue.Done{Outcome: "pass", CostUSD: new(.01)}, archive) == nil {
-					left.Add(-1)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "units/s")
 }

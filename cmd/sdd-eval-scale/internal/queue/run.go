@@ -27,6 +27,8 @@ type Run struct {
 	Mode     string `json:"mode"`
 	Sandbox  string `json:"sandbox,omitempty"`
 	LLMJudge bool   `json:"llm_judge,omitempty"`
+	// Only says which units of the playbook are run.
+	Only Selection `json:"only,omitzero"`
 	// Plan is the file with the [Unit]s.
 	Plan File `json:"plan"`
 	// Accounts are those of the units.
@@ -40,6 +42,13 @@ type Run struct {
 	Attempts int `json:"attempts"`
 	// Silence is how long a unit may show no progress before its worker ends it.
 	Silence time.Duration `json:"silence"`
+}
+
+// Selection is which units of a playbook are run, as the flags of sdd-eval run say; empty: all.
+type Selection struct {
+	Units    string `json:"units,omitempty"`
+	Cases    string `json:"cases,omitempty"`
+	Variants string `json:"variants,omitempty"`
 }
 
 // Account is an account of agents: a kind and a preset.

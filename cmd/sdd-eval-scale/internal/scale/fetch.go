@@ -129,19 +129,16 @@ func (f *fetcher) load(ctx context.Context, n int, done queue.Done) (*rundir.Run
 	if err := bundle.Unpack(data, dir); err != nil {
 		return nil, err
 	}
-	runs, err := rundir.PartsIn(dir)
+	run, err := rundir.OpenAt(dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(runs) != 1 {
-		return nil, fmt.Errorf("its archive has %d runs: want one", len(runs))
-	}
-	units, err := runs[0].Units()
+	units, err := run.Units()
 	if err != nil {
 		return nil, err
 	}
 	if len(units) != 1 || units[0].ID != f.Units[n].ID || string(units[0].Outcome) != done.Outcome {
 		return nil, fmt.Errorf("its archive, of %s, has not its result and no other", done.Worker)
 	}
-	return runs[0], nil
+	return run, nil
 }

@@ -32,6 +32,7 @@ type Options struct {
 	Root, Playbook string
 	Mode, Sandbox  string
 	LLMJudge       bool
+	Only           queue.Selection
 	ConfigDir      string
 	// Limits are how many units of an account run at a time, by the accounts' names.
 	Limits map[string]int
@@ -78,10 +79,14 @@ func Submit(ctx context.Context, q *queue.Queue, o Options) (queue.Run, error) {
 	}
 	source := unit.Source{
 		Root: there, Playbook: filepath.ToSlash(name), Mode: o.Mode, Sandbox: o.Sandbox, LLMJudge: o.LLMJudge,
+		Units: o.Only.Units, Cases: o.Only.Cases, Variants: o.Only.Variants,
 	}
 	p, cfg, err := source.Load(secrets, o.ConfigDir)
 	if err != nil {
 		if _, err := os.Stat(o.Playbook); err != nil {
+			return queue.Run{}, &InputError{err}
+		}
+		if _, ok := errors.AsType[*engine.InputError](err); ok {
 			return queue.Run{}, &InputError{err}
 		}
 		return queue.Run{}, &InputError{fmt.Errorf(
@@ -103,14 +108,17 @@ func describe(p *plan.Plan, cfg engine.Config, o Options, source unit.Source) (q
 	r := queue.Run{
 		ID: rundir.NewID(now, p.Playbook.Name, ""), CreatedAt: now, Tool: unit.Tool(), Playbook: source.Playbook,
 		Mode: source.Mode, Sandbox: source.Sandbox, LLMJudge: source.LLMJudge, Attempts: o.Attempts, Silence: o.Silence,
-		MaxUSD: o.MaxUSD, UnitUSD: limits.MaxCostUSD, AssumedUSD: o.AssumedUSD,
+		MaxUSD: o.MaxUSD, UnitUSD: limits.MaxCostUSD, AssumedUSD: o.AssumedUSD, Only: o.Only,
 	}
 	if most := limits.Run.MaxCostUSD; most > 0 && (r.MaxUSD == 0 || most < r.MaxUSD) {
 		r.MaxUSD = most
 	}
+	if r.AssumedUSD != nil && r.MaxUSD == 0 {
+		return r, nil, errors.New("--assume-cost: the run has no budget: give it one with --budget-usd")
+	}
 	accounts := make(map[string]int)
 	var units []queue.Unit
-	for _, u := range p.Units {
+	for _, u := range unit.Selected(p, cfg) {
 		a := queue.Account{Kind: worker.Replays}
 		if cfg.Mode == engine.Live {
 			a = queue.Account{Kind: u.Variant.Agent.Kind, Preset: u.Variant.Agent.Preset}

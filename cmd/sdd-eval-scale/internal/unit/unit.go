@@ -16,11 +16,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/bundle"
+	"github.com/sdd-eval/sdd-eval/internal/cli"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
@@ -43,13 +46,18 @@ type Source struct {
 	Mode     string `json:"mode"`
 	Sandbox  string `json:"sandbox,omitempty"`
 	LLMJudge bool   `json:"llm_judge,omitempty"`
+	// Units, Cases and Variants say which units of the playbook are run, as the flags of sdd-eval run do; empty: all.
+	Units    string `json:"units,omitempty"`
+	Cases    string `json:"cases,omitempty"`
+	Variants string `json:"variants,omitempty"`
 }
 
 // Spec says what is to be carried out.
 type Spec struct {
 	Source
-	// Unit is the unit's id.
-	Unit string `json:"unit"`
+	// Unit is the unit's id; empty: what all units of a machine share is carried out.
+	Unit string `json:"unit,omitempty"`
+	Shared
 	// Below is an empty directory for the run's directory, and Archive the file that it is packed into.
 	Below   string `json:"below"`
 	Archive string `json:"archive"`
@@ -57,6 +65,14 @@ type Spec struct {
 	ConfigDir string `json:"config_dir,omitempty"`
 	// Patience is how long the process lives without a byte from its worker.
 	Patience time.Duration `json:"patience"`
+}
+
+// Shared is what is carried out once for all units that a machine carries out.
+type Shared struct {
+	// Before is how the jobs before the units ended.
+	Before []result.Job `json:"before,omitempty"`
+	// Measured is what the sandbox was found to hold; nil: no unit starts a process.
+	Measured *confine.Properties `json:"measured,omitempty"`
 }
 
 // Message is what the process says: that there is progress, or how it has ended.
@@ -78,6 +94,7 @@ type End struct {
 	Wait time.Duration `json:"wait,omitempty"`
 	// Skipped are files that do not travel: sockets, devices, and links that lead elsewhere.
 	Skipped []string `json:"skipped,omitempty"`
+	Shared
 }
 
 // Kind is a kind of ends.
@@ -141,6 +158,10 @@ func (s Source) Load(secrets *secret.Set, configDir string) (*plan.Plan, engine.
 		return nil, cfg, err
 	}
 	p, err := pb.Plan()
+	if err == nil {
+		cfg.Keep = &engine.Keep{Tool: Tool()}
+		err = cli.Select(p, &cfg, s.Units, s.Cases, s.Variants)
+	}
 	return p, cfg, err
 }
 
@@ -198,17 +219,17 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 	if err != nil {
 		return failed(err, Broken)
 	}
-	found := false
-	for _, u := range p.Units {
-		found = found || u.ID() == spec.Unit
+	cfg.Grace, cfg.Wait = grace, time.Nanosecond           // the queue waits for rate limits, for all workers
+	cfg.SelectedJob = func(plan.Job) bool { return false } // they run where the run is fetched
+	if spec.Unit == "" {
+		return share(ctx, p, cfg, out)
 	}
-	if !found {
+	own := func(u plan.Unit) bool { return u.ID() == spec.Unit }
+	if !slices.ContainsFunc(Selected(p, cfg), own) {
 		return End{Kind: Broken, Why: fmt.Sprintf("%s has no unit %s", spec.Playbook, spec.Unit)}
 	}
-	cfg.Grace, cfg.Wait = grace, time.Nanosecond // the queue waits for rate limits, for all workers
-	cfg.Selected = func(u plan.Unit) bool { return u.ID() == spec.Unit }
-	cfg.SelectedJob = func(plan.Job) bool { return false } // they run where the run is fetched
-	cfg.Keep = &engine.Keep{Below: spec.Below, Tool: Tool(), Part: true}
+	cfg.Keep.Below, cfg.Keep.Part, cfg.Keep.Before = spec.Below, own, spec.Before
+	cfg.Measured = spec.Measured
 	runner, err := engine.New(p, cfg)
 	if err != nil {
 		return failed(err, Unfit)
@@ -230,6 +251,44 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 	if end.Skipped, end.Sandbox, err = pack(ctx, spec, done.ID, secrets); err != nil {
 		return End{Kind: Failed, Why: err.Error(), CostUSD: s.cost}
 	}
+	return end
+}
+
+// Selected returns the units that are run.
+func Selected(p *plan.Plan, cfg engine.Config) []plan.Unit {
+	if cfg.Selected == nil {
+		return p.Units
+	}
+	return slices.DeleteFunc(slices.Clone(p.Units), func(u plan.Unit) bool { return !cfg.Selected(u) })
+}
+
+// share measures the sandbox, and carries out the jobs before the units.
+func share(ctx context.Context, p *plan.Plan, cfg engine.Config, out *sender) End {
+	cfg.Keep = nil
+	runner, err := engine.New(p, cfg)
+	var held confine.Properties
+	if err == nil {
+		held, err = runner.Sandbox(ctx)
+	}
+	if err != nil {
+		return failed(err, Unfit)
+	}
+	end := End{Kind: Done}
+	if held.Kind != "" {
+		end.Measured = &held
+	}
+	if len(p.Before()) == 0 {
+		return end
+	}
+	s := &sink{sender: out}
+	cfg.Selected = func(plan.Unit) bool { return false }
+	if runner, err = engine.New(p, cfg); err == nil {
+		_, err = runner.Run(ctx, s)
+	}
+	if err != nil || ctx.Err() != nil {
+		return failed(cmp.Or(err, ctx.Err()), Failed)
+	}
+	end.Before = s.jobs
 	return end
 }
 
@@ -256,15 +315,11 @@ func pack(
 	if _, err := secrets.Scrub(ctx, run.Dir(), nil); err != nil {
 		return nil, "", err
 	}
-	root, err := filepath.EvalSymlinks(spec.Below)
+	names, err := bundle.Files(run.Dir(), nil)
 	if err != nil {
 		return nil, "", err
 	}
-	names, err := bundle.Files(root, nil)
-	if err != nil {
-		return nil, "", err
-	}
-	data, skipped, err := bundle.Pack(root, names, true, func(name string, data []byte) error {
+	data, skipped, err := bundle.Pack(run.Dir(), names, true, func(name string, data []byte) error {
 		if secret, found := secrets.Contains(data); found {
 			return fmt.Errorf("it contains the value of %s", secret)
 		}
@@ -309,13 +364,18 @@ func (s *sender) progress() {
 type sink struct {
 	*sender
 	cost *float64
+	jobs []result.Job
 }
 
 func (s *sink) Begin(int, []result.Unit, []string) { s.progress() }
 func (s *sink) UnitStarts(plan.Unit) io.Writer     { return s }
-func (s *sink) JobEnds(result.Job)                 { s.progress() }
 func (s *sink) Activity(session.Activity)          { s.progress() }
 func (s *sink) Note(string)                        { s.progress() }
+func (s *sink) JobEnds(j result.Job) {
+	s.progress()
+	s.jobs = append(s.jobs, j)
+}
+
 func (s *sink) UnitEnds(_ plan.Unit, u result.Unit) {
 	s.progress()
 	s.cost = costOf(u)

@@ -59,6 +59,7 @@ type prepared struct {
 	// it out.
 	loading sync.Mutex
 	units   []queue.Unit
+	shared  unit.Shared
 	root    string
 	err     error
 	refused bool
@@ -297,7 +298,7 @@ func (w *Worker) refuse(ctx context.Context, p *prepared, o *queue.Offer, why st
 	return errors.Join(w.Queue.Refuse(ctx, p.ID, w.ID, why), o.Back(w.Queue.Lease()))
 }
 
-// prepare fetches a run's plan and bundle, once. An error is one of this worker.
+// prepare fetches a run's plan and bundle, and carries out what its units share, once. An error is one of this worker.
 func (w *Worker) prepare(ctx context.Context, p *prepared) (ready bool, err error) {
 	p.loading.Lock()
 	defer p.loading.Unlock()
@@ -321,11 +322,24 @@ func (w *Worker) prepare(ctx context.Context, p *prepared) (ready bool, err erro
 	if err = os.MkdirAll(root, 0o700); err == nil {
 		err = bundle.Unpack(data, root)
 	}
+	p.root = root
+	if err == nil {
+		end, _ := w.child(ctx, p, "", nil, func() {})
+		if ctx.Err() != nil || p.ended.Err() != nil {
+			return false, disk.RemoveAll(root)
+		}
+		if p.shared = end.Shared; end.Kind != unit.Done {
+			err = errors.New(end.Why)
+		}
+		if end.Kind == unit.Broken { // for all
+			err = errors.Join(err, w.Queue.End(ctx, p.ID, queue.End{Kind: queue.Unfit, Why: end.Why}))
+		}
+	}
 	if err != nil {
 		p.err = errors.Join(err, disk.RemoveAll(root))
 		return true, p.err
 	}
-	p.units, p.root = units, root
+	p.units = units
 	return true, nil
 }
 
@@ -343,7 +357,7 @@ func (w *Worker) attempt(ctx context.Context, p *prepared, o *queue.Offer) error
 	}
 	w.running.Add(1)
 	defer w.running.Add(-1)
-	end, archive := w.child(ctx, p, u, lease, func() { seen.Store(int64(time.Since(start))) })
+	end, archive := w.child(ctx, p, u.ID, lease.Context().Done(), func() { seen.Store(int64(time.Since(start))) })
 	if len(end.Skipped) > 0 {
 		w.Log("%s: not kept, since they are no regular files: %s", u.ID, excerpt.Line(fmt.Sprint(end.Skipped), 300))
 	}
@@ -400,9 +414,10 @@ const DefaultSilence = 30 * time.Minute
 // maxKept is how much of what a child writes to standard error is kept, in bytes.
 const maxKept = 4 << 10
 
-// child carries out a unit in a child process, which ends with the lease, with the worker, and with the run.
+// child carries out a unit, or if its id is empty what all units share, in a child process, which ends with the unit's
+// lease, with the worker, and with the run.
 func (w *Worker) child(
-	ctx context.Context, p *prepared, u queue.Unit, lease *queue.Lease, progress func(),
+	ctx context.Context, p *prepared, id string, over <-chan struct{}, progress func(),
 ) (end unit.End, archive []byte) {
 	failed := func(err error) (unit.End, []byte) {
 		return unit.End{Kind: unit.Failed, Why: err.Error(), CostUSD: zero()}, nil
@@ -423,8 +438,9 @@ func (w *Worker) child(
 	spec := unit.Spec{
 		Source: unit.Source{
 			Root: p.root, Playbook: p.Playbook, Mode: p.Mode, Sandbox: p.Sandbox, LLMJudge: p.LLMJudge,
+			Units: p.Only.Units, Cases: p.Only.Cases, Variants: p.Only.Variants,
 		},
-		Unit: u.ID, Below: below, Archive: filepath.Join(dir, "archive"), ConfigDir: w.ConfigDir,
+		Unit: id, Shared: p.shared, Below: below, Archive: filepath.Join(dir, "archive"), ConfigDir: w.ConfigDir,
 		Patience: w.Queue.Lease() / 2,
 	}
 	cmd := exec.Command(w.Command[0], w.Command[1:]...)
@@ -443,7 +459,7 @@ func (w *Worker) child(
 	}
 	ended := make(chan struct{})
 	var talk sync.WaitGroup
-	talk.Go(func() { w.talk(ctx, p, lease, in, spec, cmd, ended) })
+	talk.Go(func() { w.talk(ctx, p, over, in, spec, cmd, ended) })
 	said := listen(out, progress)
 	err = cmd.Wait()
 	close(ended)
@@ -458,7 +474,7 @@ func (w *Worker) child(
 		}
 		return unit.End{Kind: unit.Failed, Why: why}, nil // nobody knows what it cost
 	}
-	if said.Kind == unit.Done {
+	if said.Kind == unit.Done && id != "" {
 		if archive, err = disk.ReadRegular(spec.Archive, queue.MaxFile); err != nil {
 			return unit.End{Kind: unit.Failed, Why: err.Error(), CostUSD: said.CostUSD}, nil
 		}
@@ -469,7 +485,7 @@ func (w *Worker) child(
 // talk tells a child what to do, and that the worker is there, until that is to end. What does not end then is killed:
 // its agent ends with it.
 func (w *Worker) talk(
-	ctx context.Context, p *prepared, lease *queue.Lease, in io.WriteCloser, spec unit.Spec, cmd *exec.Cmd,
+	ctx context.Context, p *prepared, over <-chan struct{}, in io.WriteCloser, spec unit.Spec, cmd *exec.Cmd,
 	ended <-chan struct{},
 ) {
 	data, err := json.Marshal(spec)
@@ -486,7 +502,7 @@ func (w *Worker) talk(
 			goes = false
 		case <-p.ended.Done():
 			goes = false
-		case <-lease.Context().Done():
+		case <-over:
 			goes = false
 		case <-beat.C:
 			_, err := in.Write([]byte{'.'})
