@@ -175,13 +175,8 @@ func (a *App) tellNotes(w io.Writer, s *suite.Suite) {
 
 // toldOf is a line about a problem.
 func (a *App) toldOf(p suite.Problem) string {
-	line := fmt.Sprintf("%s:%d: ", a.shownFile(p.At.File), max(p.At.Line, 1))
-	for _, text := range []string{p.Case, p.Key} {
-		if text != "" {
-			line += text + ": "
-		}
-	}
-	return line + p.What + "\n"
+	at := fmt.Sprintf("%s:%d", a.shownFile(p.At.File), max(p.At.Line, 1))
+	return strings.Join(listed(at, p.Case, p.Key, p.What), ": ") + "\n"
 }
 
 // writePlaybooks writes all files or, if one is in the way, none.
