@@ -84,7 +84,7 @@ test-twice: ## Run the tests within processes twice in one process each, in rand
 .PHONY: soak
 soak: ## Kill, flood and race for long what test does for a moment; docs/performance.md has figures.
 	SOAK=1 $(GO) test -timeout 2h -count=1 -v -run '^TestSoak' $(call having,TestSoak)
-	cd $(SCALE) && SOAK=1 $(GO) test -timeout 2h -count=1 -v -run '^TestKills$$' .
+	cd $(SCALE) && SOAK=1 $(GO) test -timeout 2h -count=1 -v -run '^(TestKills|TestPartition)$$' .
 
 .PHONY: mutants-data
 mutants-data: ## Replay all mutants of recordings, judgements and replies, of which test takes a sample: 10 minutes.

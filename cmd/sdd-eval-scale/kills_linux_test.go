@@ -32,21 +32,30 @@ type chaos struct {
 	workers []*victim
 	stopped []*victim
 	logs    string
+	temp    string // for the workers' directories
+	mark    string // each attempt that runs to its end leaves a line in this file
+	// plug gives a worker, which is not started, its way to the server.
+	plug func(c *chaos, cmd *exec.Cmd) (way, string)
 }
 
 // victim is a worker with its own way to the server.
 type victim struct {
 	cmd *exec.Cmd
-	way *way
+	way way
 	log string
+}
+
+// way is how a worker reaches the server. It can be cut, as a cable can, without that anybody is told.
+type way interface {
+	// join is called when the worker has started.
+	join(pid int)
+	cut()
+	mend()
 }
 
 // startServer starts the server, at the address that it had.
 func (c *chaos) startServer() {
 	c.t.Helper()
-	if c.addr == "" {
-		c.addr = "127.0.0.1:-1"
-	}
 	cmd := child(c.t.Context(), "server", c.dir, c.store, c.addr)
 	out, err := cmd.StdoutPipe()
 	require.NoError(c.t, err)
@@ -65,13 +74,18 @@ func (c *chaos) killServer() {
 
 func (c *chaos) startWorker() {
 	c.t.Helper()
-	w := &victim{way: newWay(c.t, c.addr), log: filepath.Join(c.logs, fmt.Sprint(time.Now().UnixNano()))}
+	w := &victim{log: filepath.Join(c.logs, fmt.Sprint(time.Now().UnixNano()))}
 	log, err := os.Create(w.log)
 	require.NoError(c.t, err)
 	defer log.Close()
-	w.cmd = child(c.t.Context(), "scale", c.dir, "worker", "--queue", "nats://"+w.way.addr, "--parallel", "2")
+	w.cmd = child(c.t.Context(), "scale", c.dir, "worker", "--parallel", "2")
+	var addr string
+	w.way, addr = c.plug(c, w.cmd)
+	w.cmd.Args = append(w.cmd.Args, "--queue", "nats://"+addr)
+	w.cmd.Env = append(w.cmd.Env, "TMPDIR="+c.temp)
 	w.cmd.Stderr = log
 	require.NoError(c.t, w.cmd.Start())
+	w.way.join(w.cmd.Process.Pid)
 	c.workers = append(c.workers, w)
 }
 
@@ -104,40 +118,50 @@ func (c *chaos) cut() {
 	c.stopped = append(c.stopped, w)
 }
 
+// wake lets the worker go on that was stopped or cut off first.
+func (c *chaos) wake() {
+	if len(c.stopped) == 0 {
+		return
+	}
+	w := c.stopped[0]
+	require.NoError(c.t, w.cmd.Process.Signal(syscall.SIGCONT))
+	w.way.mend()
+	c.stopped, c.workers = c.stopped[1:], append(c.workers, w)
+}
+
 // end ends the workers, the zombies too, and returns what they said.
 func (c *chaos) end() string {
-	for _, w := range c.stopped {
-		require.NoError(c.t, w.cmd.Process.Signal(syscall.SIGCONT))
-		w.way.mend()
+	for len(c.stopped) > 0 {
+		c.wake()
 	}
 	var said strings.Builder
-	for _, w := range append(c.workers, c.stopped...) {
+	for _, w := range c.workers {
 		require.NoError(c.t, w.cmd.Process.Signal(syscall.SIGTERM))
 		_ = w.cmd.Wait()
 		data, err := os.ReadFile(w.log)
 		require.NoError(c.t, err)
 		said.Write(data)
 	}
+	c.workers = nil
 	return said.String()
 }
 
-// way is how a worker reaches the server: a proxy that can be cut, as a cable can, without that anybody is told.
-type way struct {
-	addr, to string
-	listener net.Listener
+// proxy is a way that passes nothing on while it is cut, and closes nothing.
+type proxy struct {
+	to string
 
 	mu   sync.Mutex
 	open *sync.Cond
 	down bool
 }
 
-func newWay(t *testing.T, to string) *way {
-	t.Helper()
+func newProxy(c *chaos, _ *exec.Cmd) (way, string) {
+	c.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	w := &way{addr: l.Addr().String(), to: to, listener: l}
+	require.NoError(c.t, err)
+	w := &proxy{to: c.addr}
 	w.open = sync.NewCond(&w.mu)
-	t.Cleanup(func() { l.Close(); w.mend() })
+	c.t.Cleanup(func() { l.Close(); w.mend() })
 	go func() {
 		for {
 			in, err := l.Accept()
@@ -147,21 +171,23 @@ func newWay(t *testing.T, to string) *way {
 			go w.connect(in)
 		}
 	}()
-	return w
+	return w, l.Addr().String()
 }
 
-func (w *way) set(down bool) {
+func (w *proxy) join(int) {}
+
+func (w *proxy) set(down bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = down
 	w.open.Broadcast()
 }
 
-func (w *way) cut()  { w.set(true) }
-func (w *way) mend() { w.set(false) }
+func (w *proxy) cut()  { w.set(true) }
+func (w *proxy) mend() { w.set(false) }
 
 // pass waits while the way is cut.
-func (w *way) pass() {
+func (w *proxy) pass() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.down {
@@ -169,7 +195,7 @@ func (w *way) pass() {
 	}
 }
 
-func (w *way) connect(in net.Conn) {
+func (w *proxy) connect(in net.Conn) {
 	defer in.Close()
 	w.pass()
 	out, err := net.Dial("tcp", w.to)
@@ -218,19 +244,112 @@ func marked(t *testing.T, mark string) (found []string) {
 	return found
 }
 
-// TestKills kills workers, stops them, cuts them off, and kills the server while a run goes on. In the end each unit of
-// the plan has one result, no agent is left, and the budget is kept. With SOAK it does so for long.
+// TestKills kills workers, stops them, cuts them off, lets them go on later, and kills the server while a run goes on.
+// With SOAK it does so for long, and kills a worker each second.
 func TestKills(t *testing.T) {
-	units, workers, each := 14, 3, 3
+	c := &chaos{t: t, addr: "127.0.0.1:-1", plug: newProxy}
+	units, workers, each, kill := 14, 3, 2, time.Duration(0)
 	if os.Getenv("SOAK") != "" {
-		units, workers, each = 1000, 8, 10
+		units, workers, each, kill = 1000, 8, 20, time.Second
 	}
-	// A command of the agent that only this test has, which leaves a line each time it runs to its end.
-	mark := filepath.Join(t.TempDir(), "ran")
+	c.play(units, workers, each, kill, c.kill, c.stop, c.killServer, c.cut, c.wake)
+}
+
+// TestPartition cuts workers off that are in network namespaces of their own, in the midst of their units, and joins
+// them again.
+func TestPartition(t *testing.T) {
+	if !enclosed(t, syscall.CLONE_NEWNET) {
+		return
+	}
+	ip(t, "link", "set", "lo", "up")
+	c := &chaos{t: t, addr: "0.0.0.0:-1", plug: newCable}
+	units, workers, each := 12, 3, 2
+	if os.Getenv("SOAK") != "" {
+		units, workers, each = 200, 8, 4
+	}
+	c.play(units, workers, each, 0, c.cut, c.cut, c.wake)
+}
+
+// cable is a way between two network namespaces.
+type cable struct {
+	t    *testing.T
+	n    int
+	told io.WriteCloser
+}
+
+// cables counts those of a test.
+var cables int
+
+func newCable(c *chaos, cmd *exec.Cmd) (way, string) {
+	cables++
+	w := &cable{t: c.t, n: cables}
+	// The worker waits until the cable is there.
+	script := fmt.Sprintf(`read -r _; ip addr add %s/30 dev worker && ip link set worker up && exec "$@"`, w.addr(2))
+	cmd.Args = append([]string{"sh", "-c", script, "sh"}, cmd.Args...)
+	var err error
+	cmd.Path, err = exec.LookPath("sh")
+	require.NoError(c.t, err)
+	w.told, err = cmd.StdinPipe()
+	require.NoError(c.t, err)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	_, port, err := net.SplitHostPort(c.addr)
+	require.NoError(c.t, err)
+	return w, net.JoinHostPort(w.addr(1), port)
+}
+
+// addr is the address of an end.
+func (w *cable) addr(end int) string { return fmt.Sprintf("10.%d.%d.%d", w.n/250, w.n%250, end) }
+
+func (w *cable) name() string { return fmt.Sprint("cable", w.n) }
+
+func (w *cable) join(pid int) {
+	ip(w.t, "link", "add", w.name(), "type", "veth", "peer", "name", "worker", "netns", fmt.Sprint(pid))
+	ip(w.t, "addr", "add", w.addr(1)+"/30", "dev", w.name())
+	w.mend()
+	require.NoError(w.t, w.told.Close()) // then read ends
+}
+
+func (w *cable) cut()  { ip(w.t, "link", "set", w.name(), "down") }
+func (w *cable) mend() { ip(w.t, "link", "set", w.name(), "up") }
+
+func ip(t *testing.T, args ...string) {
+	t.Helper()
+	out, err := exec.Command("ip", args...).CombinedOutput()
+	require.NoError(t, err, "ip %v: %s", args, out)
+}
+
+// enclosed runs the calling test in namespaces of its own, in which it is root, and reports whether it does so already.
+func enclosed(t *testing.T, namespaces uintptr) bool {
+	t.Helper()
+	const inside = "SDD_EVAL_SCALE_TEST_ENCLOSED"
+	if os.Getenv(inside) != "" {
+		return true
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.timeout=0", "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | namespaces,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err)
+	require.Contains(t, string(out), "--- PASS: "+t.Name())
+	return false
+}
+
+// play runs units by workers, and does the next of the deeds after each few results, and kills a worker every so often,
+// unless that is 0. In the end each unit of the plan has one result, no agent and no directory is left, and the budget
+// is kept.
+func (c *chaos) play(units, workers, each int, kill time.Duration, deeds ...func()) {
+	t := c.t
+	// A command of the agent that only this test has.
+	c.mark = filepath.Join(t.TempDir(), "ran")
 	script := fmt.Sprintf(`{"turns": [{"actions": [
   {"usage": {"used": 1, "size": 9, "cost_usd": 0.01}},
-  {"exec": {"command": "sh", "args": ["-c", "sleep 0.3; echo >> %s"]}}]}]}`, mark)
-	dir := newProject(t, map[string]string{
+  {"exec": {"command": "sh", "args": ["-c", "sleep 0.3; echo >> %s"]}}]}]}`, c.mark)
+	c.dir = newProject(t, map[string]string{
 		"agent.json": script,
 		"kills.yaml": fmt.Sprintf(`name: kills
 task: {prompt: Work.}
@@ -244,7 +363,7 @@ workflow:
       steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
 `, units),
 	})
-	c := &chaos{t: t, dir: dir, store: t.TempDir(), logs: t.TempDir()}
+	c.store, c.logs, c.temp = t.TempDir(), t.TempDir(), t.TempDir()
 	left := ""
 	t.Cleanup(func() {
 		files, _ := filepath.Glob(filepath.Join(c.logs, "*"))
@@ -259,13 +378,13 @@ workflow:
 	require.NoError(t, err)
 	defer q.Close()
 	r, err := scale.Submit(t.Context(), q, scale.Options{
-		Root: dir, Playbook: filepath.Join(dir, "kills.yaml"), Mode: "live", Attempts: 5, MaxUSD: float64(units),
+		Root: c.dir, Playbook: filepath.Join(c.dir, "kills.yaml"), Mode: "live", Attempts: 5, MaxUSD: float64(units),
 	})
 	require.NoError(t, err)
 	for range workers {
 		c.startWorker()
 	}
-	deeds := []func(){c.kill, c.stop, c.killServer, c.cut}
+	began, killed := time.Now(), 0
 	next, done := each, 0
 	for done < units {
 		s, err := q.Status(t.Context(), r.ID)
@@ -281,8 +400,13 @@ workflow:
 			deeds[0]()
 			deeds = append(deeds[1:], deeds[0])
 		}
+		if kill > 0 && time.Since(began) > time.Duration(killed+1)*kill {
+			c.kill()
+			killed++
+		}
 		time.Sleep(20 * time.Millisecond) // so that status does not keep the server from its work
 	}
+	took := time.Since(began)
 	require.Eventually(t, func() bool {
 		waiting, err := q.Waiting(t.Context(), r.ID)
 		s, _ := q.Status(t.Context(), r.ID)
@@ -302,17 +426,37 @@ workflow:
 		require.Equal(t, "completed", rec.Done.Outcome, after.Units[i].ID)
 		lost += rec.Attempt - 1
 	}
-	data, err := os.ReadFile(mark)
+	data, err := os.ReadFile(c.mark)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(data), units, "each ran to its end")
-	require.Eventually(t, func() bool { return len(marked(t, mark)) == 0 }, time.Minute, 50*time.Millisecond,
-		"an agent is left: %v", marked(t, mark))
+	require.Eventually(t, func() bool { return len(marked(t, c.mark)) == 0 }, time.Minute, 50*time.Millisecond,
+		"an agent is left: %v", marked(t, c.mark))
+	c.sweeps()
 	spent := after.Money.SpentUSD
 	require.GreaterOrEqual(t, spent, float64(units)*.01-1e-6)
 	require.LessOrEqual(t, spent, float64(units)*.01+float64(lost)*.02+1e-6)
-	fetched, err := scale.Fetch(t.Context(), q, r.ID, dir, new(secret.Set))
+	fetched, err := scale.Fetch(t.Context(), q, r.ID, c.dir, new(secret.Set))
 	require.NoError(t, err)
 	require.Empty(t, fetched.NotRun)
 	require.Len(t, results(t, fetched.Dir), units)
-	t.Logf("%d units, %d attempts lost, $%.2f spent", units, lost, spent)
+	t.Logf("%d units in %.0f s, %d attempts lost, %d killed by the clock, $%.2f spent", units, took.Seconds(), lost,
+		killed, spent)
+}
+
+// sweeps holds that a worker removes what killed ones have left, and leaves nothing itself.
+func (c *chaos) sweeps() {
+	var left []os.DirEntry
+	for range 10 { // the process of a unit may still end
+		c.startWorker()
+		require.Eventually(c.t, func() bool {
+			said, err := os.ReadFile(c.workers[0].log)
+			return err == nil && strings.Contains(string(said), "worker ")
+		}, time.Minute, 10*time.Millisecond)
+		c.end()
+		var err error
+		if left, err = os.ReadDir(c.temp); err == nil && len(left) == 0 {
+			return
+		}
+	}
+	require.Empty(c.t, left)
 }

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -432,8 +434,12 @@ workflow:
 // serveForever is a server in a process of its own, which keeps its streams in the directory of the first argument, and
 // listens at the address of the second one.
 func serveForever() {
-	o := &server.Options{Host: "127.0.0.1", JetStream: true, StoreDir: os.Args[1], NoLog: true, NoSigs: true}
-	if _, err := fmt.Sscanf(os.Args[2], "127.0.0.1:%d", &o.Port); err != nil {
+	host, port, err := net.SplitHostPort(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	o := &server.Options{Host: host, JetStream: true, StoreDir: os.Args[1], NoLog: true, NoSigs: true}
+	if o.Port, err = strconv.Atoi(port); err != nil {
 		panic(err)
 	}
 	s, err := server.NewServer(o)

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -22,7 +25,8 @@ var unusable = regexp.MustCompile(`[^A-Za-z0-9-]+`)
 
 // newWorker returns a worker with a directory of its own, which the function removes.
 func (c *command) newWorker(q *queue.Queue) (*worker.Worker, func(), error) {
-	dir, err := disk.MkdirTemp(os.TempDir())
+	sweep(os.TempDir())
+	dir, lock, err := newDir(os.TempDir())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -32,10 +36,61 @@ func (c *command) newWorker(q *queue.Queue) (*worker.Worker, func(), error) {
 		Parallel: c.parallel, Dir: dir, ConfigDir: c.configDir, Command: c.command, Tool: unit.Tool(), Log: c.log,
 	}
 	return w, func() {
-		if err := disk.RemoveAll(dir); err != nil {
+		if err := errors.Join(lock.Close(), disk.RemoveAll(dir)); err != nil {
 			c.log("%v", err)
 		}
 	}, nil
+}
+
+// Names of workers' directories begin with dirPrefix. The file lockName in them is locked as long as the worker lives.
+const dirPrefix, lockName = "sdd-eval-worker-", "lock"
+
+// newDir makes a directory for a worker.
+func newDir(parent string) (dir string, lock *os.File, err error) {
+	if parent, err = filepath.EvalSymlinks(parent); err == nil {
+		parent, err = filepath.Abs(parent)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	for {
+		if dir, err = os.MkdirTemp(parent, dirPrefix); err != nil {
+			return "", nil, err
+		}
+		lock, err = os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+		if err == nil {
+			err = disk.Lock(lock)
+		}
+		if err == nil {
+			_, err = os.Lstat(lock.Name())
+		}
+		if err == nil {
+			return dir, lock, nil
+		}
+		lock.Close()
+		if !errors.Is(err, disk.ErrLocked) && !errors.Is(err, fs.ErrNotExist) { // another worker sweeps it, or did so
+			return "", nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+}
+
+// sweep removes the directories of workers that were killed. What cannot be removed, as others have it, is left.
+func sweep(parent string) {
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), dirPrefix) {
+			continue
+		}
+		dir := filepath.Join(parent, e.Name())
+		lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|disk.Nonblock, 0)
+		if err != nil {
+			continue // it is that of another user, or of a worker that begins
+		}
+		if disk.Lock(lock) == nil {
+			_ = disk.RemoveAll(dir)
+		}
+		lock.Close()
+	}
 }
 
 // finish has sdd-eval finish a run whose units all have results, and returns its exit code.
