@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -33,9 +34,64 @@ type chaos struct {
 	stopped []*victim
 	logs    string
 	temp    string // for the workers' directories
-	mark    string // each attempt that runs to its end leaves a line in this file
 	// plug gives a worker, which is not started, its way to the server.
 	plug func(c *chaos, cmd *exec.Cmd) (way, string)
+	q    *queue.Queue
+	left string // what a failure is to tell
+}
+
+// newChaos starts a server for a project with these files.
+func newChaos(t *testing.T, addr string, plug func(*chaos, *exec.Cmd) (way, string), files map[string]string) *chaos {
+	t.Helper()
+	c := &chaos{
+		t: t, addr: addr, plug: plug, dir: newProject(t, files), store: t.TempDir(), logs: t.TempDir(),
+		temp: t.TempDir(),
+	}
+	t.Cleanup(func() {
+		files, _ := filepath.Glob(filepath.Join(c.logs, "*"))
+		for _, file := range files {
+			if data, _ := os.ReadFile(file); t.Failed() {
+				t.Logf("%s\n%s\n%s", c.left, file, data)
+			}
+		}
+	})
+	c.startServer()
+	var err error
+	c.q, err = queue.Open(t.Context(), queue.Options{URL: "nats://" + c.addr, Lease: 3 * time.Second})
+	require.NoError(t, err)
+	t.Cleanup(c.q.Close)
+	return c
+}
+
+// submit submits a run of a playbook.
+func (c *chaos) submit(playbook string, change func(*scale.Options)) queue.Run {
+	c.t.Helper()
+	o := scale.Options{Root: c.dir, Playbook: filepath.Join(c.dir, playbook), Mode: "live", Attempts: 5}
+	if change != nil {
+		change(&o)
+	}
+	r, err := scale.Submit(c.t.Context(), c.q, o)
+	require.NoError(c.t, err)
+	return r
+}
+
+// until waits until the run's status is as wanted.
+func (c *chaos) until(r queue.Run, wanted func(queue.Status) bool) (s queue.Status) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		var err error
+		s, err = c.q.Status(c.t.Context(), r.ID)
+		c.left = fmt.Sprintf("%+v, %v", s, err)
+		return err == nil && wanted(s)
+	}, time.Minute, 20*time.Millisecond)
+	c.left = ""
+	return s
+}
+
+// command does something at the queue, and returns the exit code and what is said of it.
+func (c *chaos) command(args ...string) (code int, out, said string) {
+	c.t.Helper()
+	return do(c.t, child(c.t.Context(), "scale", c.dir, append(args, "--queue", "nats://"+c.addr)...))
 }
 
 // victim is a worker with its own way to the server.
@@ -72,13 +128,13 @@ func (c *chaos) killServer() {
 	c.startServer()
 }
 
-func (c *chaos) startWorker() {
+func (c *chaos) startWorker(args ...string) {
 	c.t.Helper()
 	w := &victim{log: filepath.Join(c.logs, fmt.Sprint(time.Now().UnixNano()))}
 	log, err := os.Create(w.log)
 	require.NoError(c.t, err)
 	defer log.Close()
-	w.cmd = child(c.t.Context(), "scale", c.dir, "worker", "--parallel", "2")
+	w.cmd = child(c.t.Context(), "scale", c.dir, append([]string{"worker", "--parallel", "2"}, args...)...)
 	var addr string
 	w.way, addr = c.plug(c, w.cmd)
 	w.cmd.Args = append(w.cmd.Args, "--queue", "nats://"+addr)
@@ -247,27 +303,30 @@ func marked(t *testing.T, mark string) (found []string) {
 // TestKills kills workers, stops them, cuts them off, lets them go on later, and kills the server while a run goes on.
 // With SOAK it does so for long, and kills a worker each second.
 func TestKills(t *testing.T) {
-	c := &chaos{t: t, addr: "127.0.0.1:-1", plug: newProxy}
 	units, workers, each, kill := 14, 3, 2, time.Duration(0)
 	if os.Getenv("SOAK") != "" {
 		units, workers, each, kill = 1000, 8, 20, time.Second
 	}
-	c.play(units, workers, each, kill, c.kill, c.stop, c.killServer, c.cut, c.wake)
+	c, mark := newPlay(t, "127.0.0.1:-1", newProxy, units)
+	c.play(mark, units, workers, each, kill, c.kill, c.stop, c.killServer, c.cut, c.wake)
 }
 
 // TestPartition cuts workers off that are in network namespaces of their own, in the midst of their units, and joins
 // them again.
 func TestPartition(t *testing.T) {
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("there is no ip (iproute2), which connects network namespaces")
+	}
 	if !enclosed(t, syscall.CLONE_NEWNET) {
 		return
 	}
 	ip(t, "link", "set", "lo", "up")
-	c := &chaos{t: t, addr: "0.0.0.0:-1", plug: newCable}
 	units, workers, each := 12, 3, 2
 	if os.Getenv("SOAK") != "" {
 		units, workers, each = 200, 8, 4
 	}
-	c.play(units, workers, each, 0, c.cut, c.cut, c.wake)
+	c, mark := newPlay(t, "0.0.0.0:-1", newCable, units)
+	c.play(mark, units, workers, each, 0, c.cut, c.cut, c.wake)
 }
 
 // cable is a way between two network namespaces.
@@ -333,24 +392,23 @@ func enclosed(t *testing.T, namespaces uintptr) bool {
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 	}
 	out, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) {
+		t.Skip("this machine allows no user namespaces")
+	}
 	t.Logf("%s", out)
 	require.NoError(t, err)
 	require.Contains(t, string(out), "--- PASS: "+t.Name())
 	return false
 }
 
-// play runs units by workers, and does the next of the deeds after each few results, and kills a worker every so often,
-// unless that is 0. In the end each unit of the plan has one result, no agent and no directory is left, and the budget
-// is kept.
-func (c *chaos) play(units, workers, each int, kill time.Duration, deeds ...func()) {
-	t := c.t
-	// A command of the agent that only this test has.
-	c.mark = filepath.Join(t.TempDir(), "ran")
-	script := fmt.Sprintf(`{"turns": [{"actions": [
+// newPlay makes a project with units. Each attempt that runs to its end leaves a line in the file mark, which only its
+// agents name.
+func newPlay(t *testing.T, addr string, plug func(*chaos, *exec.Cmd) (way, string), units int) (c *chaos, mark string) {
+	mark = filepath.Join(t.TempDir(), "ran")
+	return newChaos(t, addr, plug, map[string]string{
+		"agent.json": fmt.Sprintf(`{"turns": [{"actions": [
   {"usage": {"used": 1, "size": 9, "cost_usd": 0.01}},
-  {"exec": {"command": "sh", "args": ["-c", "sleep 0.3; echo >> %s"]}}]}]}`, c.mark)
-	c.dir = newProject(t, map[string]string{
-		"agent.json": script,
+  {"exec": {"command": "sh", "args": ["-c", "sleep 0.3; echo >> %s"]}}]}]}`, mark),
 		"kills.yaml": fmt.Sprintf(`name: kills
 task: {prompt: Work.}
 trials: {count: %d}
@@ -362,25 +420,15 @@ workflow:
       strategy: {matrix: {variant: [a]}}
       steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
 `, units),
-	})
-	c.store, c.logs, c.temp = t.TempDir(), t.TempDir(), t.TempDir()
-	left := ""
-	t.Cleanup(func() {
-		files, _ := filepath.Glob(filepath.Join(c.logs, "*"))
-		for _, file := range files {
-			if data, _ := os.ReadFile(file); t.Failed() {
-				t.Logf("%s\n%s\n%s", left, file, data)
-			}
-		}
-	})
-	c.startServer()
-	q, err := queue.Open(t.Context(), queue.Options{URL: "nats://" + c.addr, Lease: 3 * time.Second})
-	require.NoError(t, err)
-	defer q.Close()
-	r, err := scale.Submit(t.Context(), q, scale.Options{
-		Root: c.dir, Playbook: filepath.Join(c.dir, "kills.yaml"), Mode: "live", Attempts: 5, MaxUSD: float64(units),
-	})
-	require.NoError(t, err)
+	}), mark
+}
+
+// play has workers carry out units, and does the next of the deeds after each few results, and kills a worker every so
+// often, unless that is 0. In the end each unit of the plan has one result, no agent and no directory is left, and the
+// budget is kept.
+func (c *chaos) play(mark string, units, workers, each int, kill time.Duration, deeds ...func()) {
+	t, q := c.t, c.q
+	r := c.submit("kills.yaml", func(o *scale.Options) { o.MaxUSD = float64(units) })
 	for range workers {
 		c.startWorker()
 	}
@@ -410,10 +458,10 @@ workflow:
 	require.Eventually(t, func() bool {
 		waiting, err := q.Waiting(t.Context(), r.ID)
 		s, _ := q.Status(t.Context(), r.ID)
-		left = fmt.Sprintf("waiting: %v, %v, %v", waiting, s.Money, err)
+		c.left = fmt.Sprintf("waiting: %v, %v, %v", waiting, s.Money, err)
 		return err == nil && !waiting && len(s.Money.Reserved) == 0
 	}, time.Minute, 50*time.Millisecond, "the queue is not empty")
-	left = ""
+	c.left = ""
 	before, err := q.Status(t.Context(), r.ID)
 	require.NoError(t, err)
 	said := c.end()
@@ -426,11 +474,11 @@ workflow:
 		require.Equal(t, "completed", rec.Done.Outcome, after.Units[i].ID)
 		lost += rec.Attempt - 1
 	}
-	data, err := os.ReadFile(c.mark)
+	data, err := os.ReadFile(mark)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(data), units, "each ran to its end")
-	require.Eventually(t, func() bool { return len(marked(t, c.mark)) == 0 }, time.Minute, 50*time.Millisecond,
-		"an agent is left: %v", marked(t, c.mark))
+	require.Eventually(t, func() bool { return len(marked(t, mark)) == 0 }, time.Minute, 50*time.Millisecond,
+		"an agent is left: %v", marked(t, mark))
 	c.sweeps()
 	spent := after.Money.SpentUSD
 	require.GreaterOrEqual(t, spent, float64(units)*.01-1e-6)

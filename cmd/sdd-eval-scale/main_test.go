@@ -225,14 +225,14 @@ func outcomes(t *testing.T, dir string) map[string]string {
 	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
 	require.NoError(t, err)
 	var report struct {
-		Results []struct {
+		Units []struct {
 			Unit    string `json:"unit"`
 			Outcome string `json:"outcome"`
-		} `json:"results"`
+		} `json:"units"`
 	}
 	require.NoError(t, json.Unmarshal(data, &report))
 	m := make(map[string]string)
-	for _, r := range report.Results {
+	for _, r := range report.Units {
 		m[r.Unit] = r.Outcome
 	}
 	require.NotEmpty(t, m)

@@ -36,7 +36,7 @@ func (c *command) newWorker(q *queue.Queue) (*worker.Worker, func(), error) {
 		Parallel: c.parallel, Dir: dir, ConfigDir: c.configDir, Command: c.command, Tool: unit.Tool(), Log: c.log,
 	}
 	return w, func() {
-		if err := errors.Join(lock.Close(), disk.RemoveAll(dir)); err != nil {
+		if err := errors.Join(removeDir(dir), lock.Close()); err != nil {
 			c.log("%v", err)
 		}
 	}, nil
@@ -74,6 +74,20 @@ func newDir(parent string) (dir string, lock *os.File, err error) {
 	}
 }
 
+// removeDir removes a worker's directory, the lock at last: whoever is killed meanwhile leaves one that can be swept.
+func removeDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != lockName {
+			err = errors.Join(err, disk.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return disk.RemoveAll(dir)
+}
+
 // sweep removes the directories of workers that were killed. What cannot be removed, as others have it, is left.
 func sweep(parent string) {
 	entries, _ := os.ReadDir(parent)
@@ -83,11 +97,14 @@ func sweep(parent string) {
 		}
 		dir := filepath.Join(parent, e.Name())
 		lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|disk.Nonblock, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			_ = os.Remove(dir) // which is empty
+		}
 		if err != nil {
-			continue // it is that of another user, or of a worker that begins
+			continue
 		}
 		if disk.Lock(lock) == nil {
-			_ = disk.RemoveAll(dir)
+			_ = removeDir(dir)
 		}
 		lock.Close()
 	}

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,6 +85,9 @@ func TestRemoveLeftGroups(t *testing.T) {
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 	}
 	out, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) {
+		t.Skip("this machine allows no user namespaces")
+	}
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), groupPrefix+"1-1-", "it runs in a namespace")
 	require.NotContains(t, string(out), name(1, ours), "it is another one")

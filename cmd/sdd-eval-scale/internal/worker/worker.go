@@ -46,10 +46,12 @@ type Worker struct {
 	// Log receives lines for people.
 	Log func(format string, args ...any)
 
-	mu      sync.Mutex
-	runs    map[string]*prepared // that are there
-	next    int                  // the account that is asked next
-	running atomic.Int32
+	mu   sync.Mutex
+	runs map[string]*prepared // that are there
+	next int                  // the account that is asked next
+	// complained says that a person knows that the queue does not answer.
+	complained bool
+	running    atomic.Int32
 }
 
 // prepared is a run with what a worker has of it.
@@ -91,11 +93,9 @@ func (w *Worker) Run(ctx context.Context) error {
 			continue
 		}
 		offer, err := w.offer(ctx)
+		w.complain(ctx, err)
 		if err != nil || offer == nil {
 			<-slots
-			if err != nil && ctx.Err() == nil {
-				w.Log("%v", err)
-			}
 			pause(ctx, min(w.Queue.Lease()/10, 250*time.Millisecond))
 			continue
 		}
@@ -126,9 +126,18 @@ func (w *Worker) every(ctx context.Context, d time.Duration, do func() error) {
 		if pause(ctx, d); ctx.Err() != nil {
 			return
 		}
-		if err := do(); err != nil && ctx.Err() == nil {
-			w.Log("%v", err)
-		}
+		w.complain(ctx, do())
+	}
+}
+
+// complain tells what the queue says in place of an answer, once for all questions until it answers one.
+func (w *Worker) complain(ctx context.Context, err error) {
+	w.mu.Lock()
+	told := w.complained
+	w.complained = err != nil && (told || ctx.Err() == nil)
+	w.mu.Unlock()
+	if err != nil && ctx.Err() == nil && !told {
+		w.Log("the queue does not answer, and is asked again: %v", err)
 	}
 }
 

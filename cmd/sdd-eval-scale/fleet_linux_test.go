@@ -1,0 +1,206 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
+)
+
+// agentProgram writes a shell script that does something and then is an agent that says that it is done.
+func agentProgram(t *testing.T, before string) string {
+	t.Helper()
+	helper.Self()
+	p, err := helper.Find()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	script, program := filepath.Join(dir, "agent.json"), filepath.Join(dir, "agent.sh")
+	text := `{"turns": [{"actions": [{"say": {"text": "Done."}}]}]}`
+	require.NoError(t, os.WriteFile(script, []byte(text), 0o644))
+	text = fmt.Sprintf("#!/bin/sh\n%s\nexec %s\n", before, strings.Join(p.Command(helper.Agent, script), " "))
+	require.NoError(t, os.WriteFile(program, []byte(text), 0o755))
+	return program
+}
+
+// playbook is one with units of these agents, by their variants.
+func playbook(trials int, agents map[string]string) map[string]string {
+	var variants, names strings.Builder
+	for id, agent := range agents {
+		fmt.Fprintf(&variants, "  %s: {agent: {%s}}\n", id, agent)
+		fmt.Fprintf(&names, "%s, ", id)
+	}
+	return map[string]string{"p.yaml": fmt.Sprintf(`name: p
+task: {prompt: Do it.}
+trials: {count: %d}
+variants:
+%sworkflow:
+  jobs:
+    eval:
+      strategy: {matrix: {variant: [%s]}}
+      steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
+`, trials, &variants, &names)}
+}
+
+// TestCancel cancels a run whose agents work: they end, and what has no result is not run.
+func TestCancel(t *testing.T) {
+	dir := t.TempDir()
+	program := agentProgram(t, fmt.Sprintf("echo >> %s/begun; mkdir %[1]s/first 2>/dev/null || sleep 600", dir))
+	c := newChaos(t, "127.0.0.1:-1", newProxy, playbook(4, map[string]string{"a": "kind: acp, command: " + program}))
+	r := c.submit("p.yaml", nil)
+	c.startWorker()
+	c.until(r, func(s queue.Status) bool {
+		begun, _ := os.ReadFile(filepath.Join(dir, "begun"))
+		return s.Counts().Done == 1 && len(begun) == 3
+	})
+	code, _, said := c.command("fetch", r.ID)
+	require.Equal(t, 3, code)
+	require.Contains(t, said, "3 of its 4 units have no result yet")
+	code, _, said = c.command("cancel", r.ID)
+	require.Equal(t, 0, code, said)
+	s := c.until(r, func(s queue.Status) bool { return s.Counts().Running == 0 })
+	require.Equal(t, queue.Counts{Done: 1, Waiting: 3}, s.Counts())
+	require.Eventually(t, func() bool { return len(marked(t, program)) == 0 }, time.Minute, 20*time.Millisecond)
+
+	code, out, _ := c.command("status", r.ID)
+	require.Equal(t, 0, code)
+	require.Contains(t, out, "1 of 4 units done, 0 running, 3 waiting")
+	require.Contains(t, out, "the run has ended: cancelled: by hand")
+	code, out, said = c.command("fetch", r.ID)
+	require.Equal(t, 3, code)
+	require.Contains(t, said, "3 units have no result")
+	require.Regexp(t, `no result: p/task/a/\d: cancelled: by hand`, said)
+	code, text, _ := do(t, child(t.Context(), "sdd-eval", c.dir, "report", filepath.Base(lastLine(out))))
+	require.Equal(t, 3, code, text)
+	n := make(map[string]int)
+	for _, outcome := range outcomes(t, lastLine(out)) {
+		n[outcome]++
+	}
+	require.Equal(t, map[string]int{"completed": 1, "not_run": 3}, n)
+}
+
+// TestAccounts: a worker takes units of the accounts that it has. What it knows of these does not travel, whatever the
+// agent does with it.
+func TestAccounts(t *testing.T) {
+	const key = "a-key-that-nobody-may-see"
+	program := agentProgram(t, `echo "$TEAM_API_KEY" > leak.txt; echo "the key is $TEAM_API_KEY" >&2`)
+	c := newChaos(t, "127.0.0.1:-1", newProxy,
+		playbook(2, map[string]string{"a": "kind: acp, preset: team, command: " + program}))
+	r := c.submit("p.yaml", nil)
+	without, with := t.TempDir(), t.TempDir()
+	text := fmt.Sprintf("[groups.team]\nTEAM_API_KEY = %q\n", key)
+	require.NoError(t, os.WriteFile(filepath.Join(with, "acp.toml"), []byte(text), 0o600))
+	c.startWorker("--config-dir", without)
+	s := c.until(r, func(s queue.Status) bool { return len(s.Workers) == 1 && len(s.Workers[0].Lacks) == 1 })
+	lacking := s.Workers[0].ID
+	_, out, _ := c.command("status", r.ID)
+	require.Contains(t, out, "worker "+lacking+" has not the account acp/team: preset \"team\": ")
+
+	c.startWorker("--config-dir", with)
+	s = c.until(r, func(s queue.Status) bool { return s.Counts().Done == 2 })
+	c.end()
+	for _, rec := range s.Records {
+		require.Equal(t, 1, rec.Attempt, "no worker took it that has not the account")
+		require.NotEqual(t, lacking, rec.Done.Worker)
+		data, err := c.q.Load(t.Context(), *rec.Done.Archive)
+		require.NoError(t, err)
+		files := unpacked(t, data)
+		leak := false
+		for name, text := range files {
+			require.NotContains(t, text, key, name)
+			leak = leak || strings.HasSuffix(name, "leak.txt")
+		}
+		require.True(t, leak, "the file that has it is there: %v", files)
+	}
+	// So it is for all else that the server has.
+	require.NoError(t, filepath.Walk(c.store, func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NotContains(t, string(data), key, path)
+		}
+		return nil
+	}))
+}
+
+// unpacked returns the files of an archive.
+func unpacked(t *testing.T, data []byte) map[string]string {
+	t.Helper()
+	zip, err := gzip.NewReader(bytes.NewReader(data))
+	require.NoError(t, err)
+	files := make(map[string]string)
+	for in := tar.NewReader(zip); ; {
+		h, err := in.Next()
+		if err == io.EOF {
+			return files
+		}
+		require.NoError(t, err)
+		text, err := io.ReadAll(in)
+		require.NoError(t, err)
+		files[h.Name] = string(text)
+	}
+}
+
+// TestForeignBundle: somebody changes the bundle in the queue. No worker carries out what is in it.
+func TestForeignBundle(t *testing.T) {
+	c := newChaos(t, "127.0.0.1:-1", newProxy, playbook(2, map[string]string{"a": "kind: fake-acp"}))
+	r := c.submit("p.yaml", nil)
+	nc, err := nats.Connect("nats://" + c.addr)
+	require.NoError(t, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	files, err := js.KeyValue(t.Context(), "sdd_eval_files")
+	require.NoError(t, err)
+	_, err = files.Put(t.Context(), r.Bundle.Key+".0", []byte("another one"))
+	require.NoError(t, err)
+	c.startWorker()
+	s := c.until(r, func(s queue.Status) bool { return s.End != nil })
+	require.Equal(t, queue.Unfit, s.End.Kind)
+	require.Contains(t, s.End.Why, "its content has the digest sha256:")
+	require.Equal(t, make([]queue.Record, 2), s.Records, "nothing was begun")
+	code, _, said := c.command("fetch", r.ID)
+	require.Equal(t, 3, code)
+	require.Contains(t, said, "no unit has a result: p/task/a/1: unfit: worker ")
+}
+
+// TestPausedForAll: while an account pauses, no worker begins a unit of it, and all go on with those of others.
+func TestPausedForAll(t *testing.T) {
+	c := newChaos(t, "127.0.0.1:-1", newProxy, playbook(8, map[string]string{
+		"a": "kind: acp, command: " + agentProgram(t, ""), "b": "kind: fake-acp",
+	}))
+	paused := queue.Account{Kind: "acp"}
+	require.NoError(t, c.q.Pause(t.Context(), paused, time.Hour, "429: slow down"))
+	r := c.submit("p.yaml", nil)
+	c.startWorker()
+	c.startWorker()
+	of := func(s queue.Status, variant string) (done, begun int) {
+		for i, rec := range s.Records {
+			if s.Units[i].Variant == variant && rec.Attempt > 0 {
+				begun++
+			}
+			if s.Units[i].Variant == variant && rec.Done != nil {
+				done++
+			}
+		}
+		return done, begun
+	}
+	s := c.until(r, func(s queue.Status) bool { done, _ := of(s, "b"); return done == 8 })
+	_, begun := of(s, "a")
+	require.Zero(t, begun)
+	require.Equal(t, map[string]string{"acp": "429: slow down"}, s.Paused)
+	code, _, said := c.command("cancel", r.ID)
+	require.Equal(t, 0, code, said)
+}
