@@ -493,8 +493,8 @@ func (c *chaos) play(mark string, units, workers, each int, kill time.Duration, 
 
 // sweeps holds that a worker removes what killed ones have left, and leaves nothing itself.
 func (c *chaos) sweeps() {
-	var left []os.DirEntry
-	for range 10 { // the process of a unit may still end
+	var left []string
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); { // the process of a unit may still end
 		c.startWorker()
 		require.Eventually(c.t, func() bool {
 			said, err := os.ReadFile(c.workers[0].log)
@@ -502,7 +502,9 @@ func (c *chaos) sweeps() {
 		}, time.Minute, 10*time.Millisecond)
 		c.end()
 		var err error
-		if left, err = os.ReadDir(c.temp); err == nil && len(left) == 0 {
+		left, err = filepath.Glob(filepath.Join(c.temp, "*", "*"))
+		require.NoError(c.t, err)
+		if len(left) == 0 {
 			return
 		}
 	}

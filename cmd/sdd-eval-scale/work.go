@@ -33,7 +33,8 @@ func (c *command) newWorker(q *queue.Queue) (*worker.Worker, func(), error) {
 	host, _ := os.Hostname() // a name for people
 	w := &worker.Worker{
 		Queue: q, ID: unusable.ReplaceAllString(host, "-") + "-" + strings.ToLower(rand.Text()[:8]),
-		Parallel: c.parallel, Dir: dir, ConfigDir: c.configDir, Command: c.command, Tool: unit.Tool(), Log: c.log,
+		Parallel: c.parallel, Dir: dir, Lock: lock, ConfigDir: c.configDir, Command: c.command, Tool: unit.Tool(),
+		Log: c.log,
 	}
 	return w, func() {
 		if err := errors.Join(removeDir(dir), lock.Close()); err != nil {
@@ -42,19 +43,14 @@ func (c *command) newWorker(q *queue.Queue) (*worker.Worker, func(), error) {
 	}, nil
 }
 
-// Names of workers' directories begin with dirPrefix. The file lockName in them is locked as long as the worker lives.
-const dirPrefix, lockName = "sdd-eval-worker-", "lock"
+// lockName is a file in a worker's directory. It is locked while the worker lives, or a process that carries out a unit
+// for it. The directory's own name tells agents nothing.
+const lockName = "sdd-eval-scale.lock"
 
 // newDir makes a directory for a worker.
 func newDir(parent string) (dir string, lock *os.File, err error) {
-	if parent, err = filepath.EvalSymlinks(parent); err == nil {
-		parent, err = filepath.Abs(parent)
-	}
-	if err != nil {
-		return "", nil, err
-	}
 	for {
-		if dir, err = os.MkdirTemp(parent, dirPrefix); err != nil {
+		if dir, err = disk.MkdirTemp(parent); err != nil {
 			return "", nil, err
 		}
 		lock, err = os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
@@ -90,21 +86,14 @@ func removeDir(dir string) error {
 
 // sweep removes the directories of workers that were killed. What cannot be removed, as others have it, is left.
 func sweep(parent string) {
-	entries, _ := os.ReadDir(parent)
-	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), dirPrefix) {
-			continue
-		}
-		dir := filepath.Join(parent, e.Name())
-		lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|disk.Nonblock, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(dir) // which is empty
-		}
+	locks, _ := filepath.Glob(filepath.Join(parent, "w*", lockName))
+	for _, file := range locks {
+		lock, err := os.OpenFile(file, os.O_RDWR|disk.Nonblock, 0)
 		if err != nil {
 			continue
 		}
 		if disk.Lock(lock) == nil {
-			_ = removeDir(dir)
+			_ = removeDir(filepath.Dir(file))
 		}
 		lock.Close()
 	}

@@ -61,6 +61,8 @@ type Spec struct {
 	// Below is an empty directory for the run's directory, and Archive the file that it is packed into.
 	Below   string `json:"below"`
 	Archive string `json:"archive"`
+	// Temp is where the unit's other directories are made.
+	Temp string `json:"temp"`
 	// ConfigDir is where account presets are; empty: as sdd-eval says.
 	ConfigDir string `json:"config_dir,omitempty"`
 	// Patience is how long the process lives without a byte from its worker.
@@ -167,6 +169,7 @@ func (s Source) Load(secrets *secret.Set, configDir string) (*plan.Plan, engine.
 
 // Main carries out a unit.
 func Main() int {
+	keep()
 	out := &sender{w: os.Stdout}
 	end := run(bufio.NewReader(os.Stdin), out)
 	out.send(Message{End: &end})
@@ -219,6 +222,7 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 	if err != nil {
 		return failed(err, Broken)
 	}
+	cfg.TempDir = spec.Temp
 	cfg.Grace, cfg.Wait = grace, time.Nanosecond           // the queue waits for rate limits, for all workers
 	cfg.SelectedJob = func(plan.Job) bool { return false } // they run where the run is fetched
 	if spec.Unit == "" {

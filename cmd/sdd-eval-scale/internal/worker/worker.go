@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,8 +36,10 @@ type Worker struct {
 	ID string
 	// Parallel is how many units it carries out at a time.
 	Parallel int
-	// Dir is a directory of its own.
-	Dir string
+	// Dir is a directory of its own, and Lock a file that is locked as long as it is in use: processes that carry out
+	// units may outlive the worker.
+	Dir  string
+	Lock *os.File
 	// ConfigDir is where account presets are; empty: as sdd-eval says.
 	ConfigDir string
 	// Command is the command line that carries out a unit.
@@ -449,12 +452,15 @@ func (w *Worker) child(
 			Root: p.root, Playbook: p.Playbook, Mode: p.Mode, Sandbox: p.Sandbox, LLMJudge: p.LLMJudge,
 			Units: p.Only.Units, Cases: p.Only.Cases, Variants: p.Only.Variants,
 		},
-		Unit: id, Shared: p.shared, Below: below, Archive: filepath.Join(dir, "archive"), ConfigDir: w.ConfigDir,
-		Patience: w.Queue.Lease() / 2,
+		Unit: id, Shared: p.shared, Below: below, Archive: filepath.Join(dir, "archive"), Temp: w.Dir,
+		ConfigDir: w.ConfigDir, Patience: w.Queue.Lease() / 2,
 	}
 	cmd := exec.Command(w.Command[0], w.Command[1:]...)
 	stderr := &tail{}
 	cmd.Stderr, cmd.WaitDelay = stderr, time.Second
+	if runtime.GOOS != "windows" { // where it cannot be handed on
+		cmd.ExtraFiles = []*os.File{w.Lock}
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return failed(err)
