@@ -33,14 +33,16 @@ const inexact = 1e-9
 
 // reserve reserves what a unit may cost, by the rule of `sdd-eval run`: the playbook's bound, else the most that one of
 // its variant has cost, else what is assumed, else the most that any has cost; the first one, of which nobody knows,
-// has all that is left. If nothing will ever be enough, that ends the run.
-func (q *Queue) reserve(ctx context.Context, run Run, unit Unit, name string) (room, error) {
+// has all that is left. What former attempts at the unit have reserved is settled with it. If nothing will ever be
+// enough, that ends the run.
+func (q *Queue) reserve(ctx context.Context, run Run, unit Unit, o *Offer, attempt int) (room, error) {
 	if run.MaxUSD == 0 || !unit.Costs {
 		return enough, nil
 	}
 	var verdict room
 	var spent, need float64
 	err := q.account(ctx, run.ID, func(m *Money) bool {
+		settled := m.settleLeft(o)
 		left := run.MaxUSD - m.SpentUSD
 		for _, usd := range m.Reserved {
 			left -= usd
@@ -55,13 +57,13 @@ func (q *Queue) reserve(ctx context.Context, run Run, unit Unit, name string) (r
 			need = left
 		case alone:
 			verdict = never
-			return false
+			return settled
 		default:
 			verdict = later
-			return false
+			return settled
 		}
 		verdict = enough
-		m.Reserved[name] = need
+		m.Reserved[o.reservation(attempt)] = need
 		return true
 	})
 	if err == nil && verdict == never {
@@ -121,16 +123,18 @@ func (q *Queue) settleLeft(ctx context.Context, run Run, unit Unit, o *Offer) er
 	if run.MaxUSD == 0 || !unit.Costs {
 		return nil
 	}
-	return q.account(ctx, run.ID, func(m *Money) (changed bool) {
-		for name, usd := range m.Reserved {
-			if strings.HasPrefix(name, o.reservation("")) {
-				delete(m.Reserved, name)
-				m.SpentUSD += usd
-				changed = true
-			}
+	return q.account(ctx, run.ID, func(m *Money) bool { return m.settleLeft(o) })
+}
+
+func (m *Money) settleLeft(o *Offer) (changed bool) {
+	for name, usd := range m.Reserved {
+		if strings.HasPrefix(name, o.reservation("")) {
+			delete(m.Reserved, name)
+			m.SpentUSD += usd
+			changed = true
 		}
-		return changed
-	})
+	}
+	return changed
 }
 
 // account changes a run's money by compare-and-set; change returns false if nothing is to be written.

@@ -22,3 +22,13 @@ func (q *Queue) CommitOnly(l *Lease, usd *float64) error {
 	r.Done, r.Holder = &Done{Outcome: "pass", CostUSD: usd, Attempt: r.Attempt, Worker: r.Holder}, ""
 	return l.write(l.ctx, r)
 }
+
+// TakeLate is [Offer.Take] by a worker that stands still when it has written the record, until meanwhile returns.
+func (o *Offer) TakeLate(ctx context.Context, run Run, unit Unit, worker string, meanwhile func()) (*Lease, error) {
+	l, err := o.claim(ctx, run, unit, worker, func() bool { return true })
+	if err != nil || l == nil {
+		return nil, err
+	}
+	meanwhile()
+	return l.begin(ctx)
+}

@@ -129,6 +129,7 @@ type Lease struct {
 	// What the record says of this lease.
 	attempt       int
 	holder, nonce string
+	granted       time.Time // on our clock
 
 	ctx   context.Context
 	end   context.CancelCauseFunc
@@ -153,6 +154,15 @@ func (o *Offer) Take(ctx context.Context, run Run, unit Unit, worker string, ali
 }
 
 func (o *Offer) take(ctx context.Context, run Run, unit Unit, worker string, alive func() bool) (*Lease, error) {
+	l, err := o.claim(ctx, run, unit, worker, alive)
+	if l == nil {
+		return nil, err
+	}
+	return l.begin(ctx)
+}
+
+// claim writes the unit's record: from then on, no other worker has it.
+func (o *Offer) claim(ctx context.Context, run Run, unit Unit, worker string, alive func() bool) (*Lease, error) {
 	var former Record
 	revision, err := get(ctx, o.q.units, o.key(), &former)
 	if err != nil {
@@ -181,26 +191,32 @@ func (o *Offer) take(ctx context.Context, run Run, unit Unit, worker string, ali
 		Offer: o, unit: unit, run: run, attempt: record.Attempt, holder: worker, nonce: record.Nonce, alive: alive,
 		ended: make(chan struct{}), record: record,
 	}
-	asked := time.Now()
+	l.granted = time.Now()
 	if l.revision, err = put(ctx, o.q.units, o.key(), record, revision); errors.Is(err, errMoved) {
 		return nil, o.Back(o.q.lease / 4) // another worker was quicker
 	} else if err != nil {
 		return nil, err
 	}
-	if former.Attempt > 0 {
-		if err := o.q.settleLeft(ctx, run, unit, o); err != nil {
-			return nil, l.put(ctx, err, 0)
+	return l, nil
+}
+
+// begin reserves what the unit may cost, and renews the lease from then on. A worker that was kept from that until its
+// lease is over reserves nothing any more: nobody would settle it.
+func (l *Lease) begin(ctx context.Context) (*Lease, error) {
+	soon, cancel := context.WithDeadline(ctx, l.granted.Add(l.q.safe()))
+	defer cancel()
+	if l.record.Lost >= maxLost {
+		if err := l.q.settleLeft(soon, l.run, l.unit, l.Offer); err != nil {
+			return nil, l.put(soon, err, 0)
 		}
+		return nil, l.giveUp(soon, fmt.Sprintf("it was lost with its worker %d times", l.record.Lost))
 	}
-	if record.Lost >= maxLost {
-		return nil, l.giveUp(ctx, fmt.Sprintf("it was lost with its worker %d times", record.Lost))
-	}
-	room, err := o.q.reserve(ctx, run, unit, o.reservation(record.Attempt))
+	room, err := l.q.reserve(soon, l.run, l.unit, l.Offer, l.attempt)
 	if err != nil || room != enough {
-		return nil, l.put(ctx, err, time.Second)
+		return nil, l.put(soon, err, time.Second)
 	}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	go l.renew(asked)
+	go l.renew(l.granted)
 	return l, nil
 }
 

@@ -423,6 +423,27 @@ func TestLeftReservations(t *testing.T) {
 	require.Contains(t, m.Reserved, "11#1", "that of another unit")
 }
 
+// TestReservedTooLate: a worker stands still between the record and what it reserves, until another one is done with
+// the unit. It reserves nothing then.
+func TestReservedTooLate(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), short)
+	r := submit(t, q, "r", 1, func(r *queue.Run, units []queue.Unit) {
+		r.MaxUSD, r.UnitUSD, units[0].Costs = 10, 2, true
+	})
+	units, err := q.Units(t.Context(), r)
+	require.NoError(t, err)
+	l, err := offer(t, q).TakeLate(t.Context(), r, units[0], "late", func() {
+		again := take(t, q, r, "second")
+		require.NoError(t, again.Commit(queue.Done{Outcome: "pass", CostUSD: new(1.)}, nil))
+	})
+	require.Nil(t, l)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	st := status(t, q, "r")
+	require.Equal(t, 1., st.Money.SpentUSD)
+	require.Empty(t, st.Money.Reserved)
+	require.Equal(t, "second", st.Records[0].Done.Worker)
+}
+
 func TestEnd(t *testing.T) {
 	q := connect(t, serve(t, t.TempDir(), nil), long)
 	r := submit(t, q, "r", 3, nil)
