@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func dropHunks(v *view, yield func(Mutant)) {
 		if err != nil {
 			return
 		}
-		turns := v.rewrite(p, text, edits[i], old[edits[i].Start:edits[i].End])
+		turns := v.rewrite(copyOf(v.Turns), p, text, edits[i:i+1], old[edits[i].Start:edits[i].End])
 		line := 1 + strings.Count(old[:edits[i].Start], "\n")
 		yield(Mutant{
 			Where: fmt.Sprintf("%s:%d", p, line), Path: p, Turns: turns,
@@ -104,8 +105,9 @@ func invertHunks(v *view, yield func(Mutant)) {
 		}
 		line := 1 + strings.Count(old[:edits[i].Start], "\n")
 		yield(Mutant{
-			Where: fmt.Sprintf("%s:%d", p, line), Path: p, Turns: v.rewrite(p, text, edits[i], other),
-			What: fmt.Sprintf("the agent writes the opposite at line %d of %s", line, p),
+			Where: fmt.Sprintf("%s:%d", p, line), Path: p,
+			Turns: v.rewrite(copyOf(v.Turns), p, text, edits[i:i+1], other),
+			What:  fmt.Sprintf("the agent writes the opposite at line %d of %s", line, p),
 		})
 	})
 }
@@ -114,20 +116,15 @@ func invertAll(v *view, yield func(Mutant)) {
 	turns, first := copyOf(v.Turns), ""
 	for _, p := range v.changed {
 		old, edits := v.edits(p)
-		all, found := slices.Clone(edits), false
+		all, by, found := slices.Clone(edits), make([]string, len(edits)), false
 		for i, e := range edits {
+			by[i] = e.New
 			if other, ok := opposite(e.New); ok {
-				all[i].New, found = other, true
+				all[i].New, by[i], found = other, other, true
 			}
 		}
 		if text, err := udiff.Apply(old, all); found && err == nil {
-			was := v.after[p]
-			step := v.rewrite(p, text, udiff.Edit{New: was}, text)
-			if first == "" {
-				turns, first = step, p
-			} else {
-				write(turns, p, text)
-			}
+			turns, first = v.rewrite(turns, p, text, edits, by...), cmp.Or(first, p)
 		}
 	}
 	if first != "" {

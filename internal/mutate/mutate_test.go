@@ -421,4 +421,29 @@ func TestAgree(t *testing.T) {
 		assert.Equal(t, edits, changes, "%s %s", m.Operator, m.Where)
 	}
 	assert.Equal(t, receipt(), s.Turns, "the recording is never changed")
+
+	// The opposite in all places is in the events of all files, also where these show a part of the text.
+	s.Before = map[string]string{"receipt.txt": "tea 2\n", "prices.txt": "tea 2\n\nmilk 1\n"}
+	old := "tea 2"
+	s.Turns[0].Events = slices.Insert(s.Turns[0].Events, 3,
+		trajectory.Event{Turn: 1, Body: trajectory.ToolStart{
+			ID: "2", Name: "Edit", Kind: "edit",
+			Args: map[string]any{"file_path": "$WORKSPACE/prices.txt", "old_string": old, "new_string": "tea 3"},
+		}},
+		trajectory.Event{Turn: 1, Body: trajectory.ToolEnd{
+			ID: "2", Status: trajectory.Completed,
+			Diffs: []trajectory.Diff{{Path: "$WORKSPACE/prices.txt", Old: &old, New: "tea 3"}},
+		}})
+	s.Turns[0].Delta.Changes = slices.Insert(s.Turns[0].Delta.Changes, 0, workspace.Change{
+		Path: "prices.txt", Op: workspace.Modified, Kind: workspace.File, Data: []byte("tea 3\n\nmilk 1\n"),
+	})
+	i := slices.IndexFunc(mutate.Derive(s), func(m mutate.Mutant) bool { return m.Operator == "invert-fix" })
+	require.GreaterOrEqual(t, i, 0)
+	all := mutate.Derive(s)[i].Turns[0]
+	events, err := json.Marshal(all.Events)
+	require.NoError(t, err)
+	assert.NotContains(t, string(events), "tea 3")
+	assert.NotContains(t, string(events), `"tea 2\ntotal 2`)
+	assert.Equal(t, 2, strings.Count(string(events), "tea 13"))
+	assert.Equal(t, "tea 13\n\nmilk 1\n", string(all.Delta.Changes[0].Data))
 }

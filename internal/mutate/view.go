@@ -296,17 +296,23 @@ func (v *view) takeBack(turns []cassette.Turn, p string, c *call) bool {
 	return false
 }
 
-// rewrite makes the session end with another text of a file than it did, in its files and in what its calls show.
-func (v *view) rewrite(p, text string, edit udiff.Edit, by string) []cassette.Turn {
-	turns := copyOf(v.Turns)
+// rewrite makes turns end with another text of a file than the session did, in its files and in what its calls show:
+// by has the new text of each of the edits.
+func (v *view) rewrite(turns []cassette.Turn, p, text string, edits []udiff.Edit, by ...string) []cassette.Turn {
 	write(turns, p, text)
 	old := v.after[p]
 	swap := func(s string) string {
-		switch {
-		case s == old:
+		if s == old {
 			return text
-		case edit.New != "" && strings.Count(s, edit.New) == 1:
-			return strings.Replace(s, edit.New, by, 1)
+		}
+		for i, e := range edits {
+			switch last, lines := strings.CutSuffix(e.New, "\n"); {
+			case e.New == "" || e.New == by[i]:
+			case strings.Count(s, e.New) == 1:
+				s = strings.Replace(s, e.New, by[i], 1)
+			case lines && (s == last || strings.HasSuffix(s, "\n"+last)):
+				s = strings.TrimSuffix(s, last) + strings.TrimSuffix(by[i], "\n")
+			}
 		}
 		return s
 	}
