@@ -18,9 +18,16 @@ func (q *Queue) CommitOnly(l *Lease, usd *float64) error {
 	defer l.Abandon()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.record
-	r.Done, r.Holder = &Done{Outcome: "pass", CostUSD: usd, Attempt: r.Attempt, Worker: r.Holder}, ""
-	return l.write(l.ctx, r)
+	l.record.Done, l.record.Holder = &Done{Outcome: "pass", CostUSD: usd, Attempt: l.attempt, Worker: l.holder}, ""
+	return l.write(l.ctx)
+}
+
+// BeatUnanswered renews a lease by a heartbeat whose answer is lost.
+func (q *Queue) BeatUnanswered(ctx context.Context, l *Lease) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := put(ctx, q.units, l.key(), l.record, l.revision)
+	return err
 }
 
 // TakeLate is [Offer.Take] by a worker that stands still when it has written the record, until meanwhile returns.

@@ -24,9 +24,8 @@ type Record struct {
 	// Done is the unit's result; nil: it has none.
 	Done *Done `json:"done,omitempty"`
 
-	// Nonce is the lease's own, and Writes counts what it wrote, so that it knows its writes again.
-	Nonce  string `json:"nonce,omitempty"`
-	Writes int    `json:"writes,omitempty"`
+	// Nonce is the lease's own, so that it knows its writes again.
+	Nonce string `json:"nonce,omitempty"`
 	// Lost and Failed count failures by kind.
 	Lost   int `json:"lost,omitempty"`
 	Failed int `json:"failed,omitempty"`
@@ -182,7 +181,7 @@ func (o *Offer) claim(ctx context.Context, run Run, unit Unit, worker string, al
 		return nil, cmp.Or(err, o.Drop(ctx))
 	}
 	record := former
-	record.Attempt, record.Holder, record.Nonce, record.Writes = former.Attempt+1, worker, rand.Text(), 1
+	record.Attempt, record.Holder, record.Nonce = former.Attempt+1, worker, rand.Text()
 	if former.Holder != "" {
 		record.Lost++
 		record.fail(Failure{former.Attempt, former.Holder, Lost, "its worker said nothing for as long as the lease"})
@@ -223,9 +222,8 @@ func (l *Lease) begin(ctx context.Context) (*Lease, error) {
 // put gives a unit back that was not begun, and returns err.
 func (l *Lease) put(ctx context.Context, err error, delay time.Duration) error {
 	l.record.Holder = ""
-	l.record.Writes++
-	_, putErr := put(ctx, l.q.units, l.key(), l.record, l.revision)
-	return cmp.Or(err, putErr, l.Back(max(delay, time.Millisecond)))
+	writeErr := l.write(ctx)
+	return cmp.Or(err, writeErr, l.Back(max(delay, time.Millisecond)))
 }
 
 // reservation is the name under which an attempt has money reserved.
@@ -289,31 +287,32 @@ func (l *Lease) beat(ctx context.Context) error {
 	if l.over {
 		return nil
 	}
-	if err := l.write(ctx, l.record); err != nil {
+	if err := l.write(ctx); err != nil {
 		return err
 	}
 	_, err := l.q.nc.RequestWithContext(ctx, l.msg.Reply(), []byte("+WPI"))
 	return err
 }
 
-// write changes the record. The answer to a write may be lost: the record itself tells then whether it was made.
-func (l *Lease) write(ctx context.Context, r Record) error {
-	r.Writes = l.record.Writes + 1
-	revision, err := put(ctx, l.q.units, l.key(), r, l.revision)
-	if errors.Is(err, errMoved) {
+// write writes the record. The answer to a write may be lost: a record with the lease's nonce is one that it wrote.
+func (l *Lease) write(ctx context.Context) error {
+	for {
+		revision, err := put(ctx, l.q.units, l.key(), l.record, l.revision)
+		if !errors.Is(err, errMoved) {
+			if err == nil {
+				l.revision = revision
+			}
+			return err
+		}
 		var now Record
 		if revision, err = get(ctx, l.q.units, l.key(), &now); err != nil {
 			return err
 		}
-		if now.Nonce != r.Nonce || now.Writes != r.Writes {
+		if now.Nonce != l.nonce {
 			return ErrLost
 		}
+		l.revision = revision
 	}
-	if err != nil {
-		return err
-	}
-	l.record, l.revision = r, revision
-	return nil
 }
 
 // patiently repeats what may fail for want of a server, until the lease's time is over.
@@ -335,13 +334,14 @@ func (l *Lease) patiently(do func(ctx context.Context) error) error {
 
 // finish writes the last record of the lease, counts what the attempt cost, and answers the offer.
 func (l *Lease) finish(change func(*Record), usd *float64, answer func(context.Context) error) error {
+	l.mu.Lock()
+	change(&l.record) // no heartbeat undoes it
+	l.mu.Unlock()
 	var lost error
 	err := l.patiently(func(ctx context.Context) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		r := l.record
-		change(&r)
-		err := l.write(ctx, r)
+		err := l.write(ctx)
 		l.over = err == nil
 		if errors.Is(err, ErrLost) {
 			lost = err
@@ -383,8 +383,7 @@ func (l *Lease) Commit(done Done, archive []byte) error {
 func (l *Lease) giveUp(ctx context.Context, why string) error {
 	l.record.Done = &Done{Why: why, Attempt: l.record.Attempt, Worker: l.record.Holder}
 	l.record.Holder = ""
-	l.record.Writes++
-	if _, err := put(ctx, l.q.units, l.key(), l.record, l.revision); err != nil {
+	if err := l.write(ctx); err != nil {
 		return err
 	}
 	return l.Drop(ctx)
@@ -402,7 +401,6 @@ func (l *Lease) Release(f Failure, usd *float64, delay time.Duration) error {
 		return l.Back(max(delay, time.Millisecond))
 	}
 	return l.finish(func(r *Record) {
-		r.Failures = append([]Failure(nil), r.Failures...)
 		r.fail(f)
 		if f.Kind == Failed {
 			r.Failed++

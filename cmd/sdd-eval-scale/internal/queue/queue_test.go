@@ -174,6 +174,22 @@ func TestFenced(t *testing.T) {
 	require.Equal(t, "second", status(t, q, "r").Records[0].Done.Worker)
 }
 
+// TestUnanswered: the answer to a heartbeat is lost, and the unit ends before the next one. Its result is kept all the
+// same.
+func TestUnanswered(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	r := submit(t, q, "r", 2, nil)
+	l := take(t, q, r, "w")
+	require.NoError(t, q.BeatUnanswered(t.Context(), l))
+	require.NoError(t, l.Commit(queue.Done{Outcome: "pass"}, nil))
+	l = take(t, q, r, "w")
+	require.NoError(t, q.BeatUnanswered(t.Context(), l))
+	require.NoError(t, l.Release(queue.Failure{Kind: queue.GaveUp}, nil, 0))
+	s := status(t, q, "r")
+	require.Equal(t, queue.Counts{Done: 1, Waiting: 1}, s.Counts())
+	require.Len(t, s.Records[1].Failures, 1)
+}
+
 func TestSilent(t *testing.T) {
 	q := connect(t, serve(t, t.TempDir(), nil), short)
 	r := submit(t, q, "r", 1, nil)
