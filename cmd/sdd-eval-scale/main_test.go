@@ -392,7 +392,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 }
 
 // TestRateLimit: the first agent meets the limit of its account. That is no failure: the account pauses, and then each
-// unit has its result.
+// unit has its result. What it cost counts.
 func TestRateLimit(t *testing.T) {
 	helper.Self()
 	p, err := helper.Find()
@@ -404,8 +404,9 @@ func TestRateLimit(t *testing.T) {
 		return strings.Join(p.Command(helper.Agent, file), " ")
 	}
 	limited := agent("limited.json",
-		`{"turns": [{"error": {"code": -32603, "message": "API Error: 429, retry after 1s"}}]}`)
-	works := agent("works.json", `{"turns": [{"actions": [{"say": {"text": "Done."}}]}]}`)
+		`{"turns": [{"actions": [{"usage": {"used": 1, "size": 9, "cost_usd": 3}}],
+  "error": {"code": -32603, "message": "API Error: 429, retry after 1s"}}]}`)
+	works := agent("works.json", `{"turns": [{"actions": [{"usage": {"used": 1, "size": 9, "cost_usd": 0.5}}]}]}`)
 	program := filepath.Join(there, "agent.sh")
 	text := fmt.Sprintf("#!/bin/sh\nif mkdir %s/met 2>/dev/null; then exec %s; fi\nexec %s\n", there, limited, works)
 	require.NoError(t, os.WriteFile(program, []byte(text), 0o755))
@@ -419,7 +420,8 @@ workflow:
       strategy: {matrix: {variant: [a]}}
       steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
 `})
-	run := child(t.Context(), "scale", dir, "run", "limit.yaml", "--limit", "acp=2", "--parallel", "3")
+	run := child(t.Context(), "scale", dir, "run", "limit.yaml", "--limit", "acp=2", "--parallel", "3",
+		"--budget-usd", "9")
 	code, out, text := do(t, run)
 	require.Equal(t, 0, code, text)
 	require.Contains(t, text, "rate limit of acp: ")
@@ -429,6 +431,7 @@ workflow:
 	require.Equal(t, 0, code, text)
 	require.Regexp(t, `limit/task/a/[123]: attempt 1 on [^ ]+: limited: .*429, retry after 1s`, out)
 	require.NotContains(t, out, "failed")
+	require.Contains(t, out, "budget: $9.00, of which $4.50 are spent")
 }
 
 // serveForever is a server in a process of its own, which keeps its streams in the directory of the first argument, and

@@ -126,6 +126,31 @@ func paidWork(u result.Unit) (usd float64, known, asked bool) {
 	return m.Cost.Amount, true, true
 }
 
+// bill is what attempts at units cost.
+type bill struct {
+	mu             sync.Mutex
+	usd            float64
+	unknown, asked bool
+}
+
+func (b *bill) add(u result.Unit) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	usd, known, asked := paid(u)
+	b.usd, b.unknown, b.asked = b.usd+usd, b.unknown || !known, b.asked || asked
+}
+
+// Paid returns what all attempts at units cost in US dollars, nil if nobody knows, and whether an agent was asked
+// anything. What was paid for units that were judged anew is not in it.
+func (r *Runner) Paid() (usd *float64, asked bool) {
+	r.bill.mu.Lock()
+	defer r.bill.mu.Unlock()
+	if r.bill.unknown {
+		return nil, true
+	}
+	return new(r.bill.usd), r.bill.asked
+}
+
 // reserve waits until the budget has room for a unit, whose own limit is most, 0 if it has none. It returns false if
 // there will be none, or ctx has ended.
 func (b *budget) reserve(ctx context.Context, u plan.Unit, most float64) bool {

@@ -170,6 +170,25 @@ func TestBudgetCounts(t *testing.T) {
 	require.ErrorContains(t, b.end(2), "the agent of p/c/a/5 does not say what it cost in USD")
 }
 
+// TestPaid: all attempts at a unit count, also without a budget, and one whose cost nobody knows makes the sum unknown.
+func TestPaid(t *testing.T) {
+	r := new(Runner)
+	usd, asked := r.Paid()
+	assert.Zero(t, *usd)
+	assert.False(t, asked)
+	r.bill.add(costing("a", 1, 3))
+	r.bill.add(costing("a", 1, .5))
+	r.bill.add(result.Unit{Outcome: result.Error, Reason: "the unit was not run: rate limit"})
+	usd, asked = r.Paid()
+	assert.InDelta(t, 3.5, *usd, 1e-9)
+	assert.True(t, asked)
+	euros := costing("a", 1, 1)
+	euros.Metrics.Cost.Currency = "EUR"
+	r.bill.add(euros)
+	usd, _ = r.Paid()
+	assert.Nil(t, usd)
+}
+
 // TestBudgetCountsJudges: agents that judge count with the unit, also of a session that is replayed.
 func TestBudgetCountsJudges(t *testing.T) {
 	b := newBudget(Budget{MaxUSD: 2})

@@ -69,6 +69,7 @@ type Runner struct {
 	builds    builds
 	programs  programs
 	starters  starters
+	bill      bill
 	budget    *budget   // nil: there is none
 	patience  *patience // nil: no rate limit is waited for
 	part      *part     // of the plan's units that is run; nil: all are

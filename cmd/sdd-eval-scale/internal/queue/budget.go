@@ -91,8 +91,9 @@ func (m *Money) need(run Run, unit Unit) (usd float64, known bool) {
 }
 
 // settle counts what an attempt cost in the place of what it had reserved, once: one that has nothing reserved was
-// counted before. Usd is nil if nobody knows what it cost: then what is assumed counts, else all that was reserved.
-func (q *Queue) settle(ctx context.Context, run Run, unit Unit, name string, usd *float64) error {
+// counted before. Usd is nil if nobody knows what it cost: then what is assumed counts, else all that was reserved. If
+// it is telling, another unit may cost as much.
+func (q *Queue) settle(ctx context.Context, run Run, unit Unit, name string, usd *float64, telling bool) error {
 	if run.MaxUSD == 0 || !unit.Costs {
 		return nil
 	}
@@ -110,7 +111,7 @@ func (q *Queue) settle(ctx context.Context, run Run, unit Unit, name string, usd
 			return true
 		}
 		m.SpentUSD += *usd
-		if *usd > 0 {
+		if telling {
 			m.Dearest[unit.Variant], m.All = max(m.Dearest[unit.Variant], *usd), max(m.All, *usd)
 		}
 		return true

@@ -40,10 +40,12 @@ type Done struct {
 	Sandbox string `json:"sandbox,omitempty"`
 	// Archive is the unit's run directory; nil: there is none.
 	Archive *File `json:"archive,omitempty"`
-	// CostUSD is what its last attempt cost; nil: nobody knows.
+	// CostUSD is what its last lease cost; nil: nobody knows.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
-	Attempt int      `json:"attempt"`
-	Worker  string   `json:"worker"`
+	// Telling says that another unit may cost as much.
+	Telling bool   `json:"telling,omitempty"`
+	Attempt int    `json:"attempt"`
+	Worker  string `json:"worker"`
 }
 
 // Failure is an attempt without a result.
@@ -168,7 +170,8 @@ func (o *Offer) claim(ctx context.Context, run Run, unit Unit, worker string, al
 		return nil, err
 	}
 	if former.Done != nil { // its worker ended before it could say so
-		err := o.q.settle(ctx, run, unit, o.reservation(former.Done.Attempt), former.Done.CostUSD)
+		d := former.Done
+		err := o.q.settle(ctx, run, unit, o.reservation(d.Attempt), d.CostUSD, d.Telling)
 		if err == nil {
 			err = o.q.settleLeft(ctx, run, unit, o)
 		}
@@ -356,7 +359,8 @@ func (l *Lease) finish(change func(*Record), usd *float64, answer func(context.C
 	// The unit's next offer repeats what fails from here on.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), 2*asked)
 	defer cancel()
-	if err := l.q.settle(ctx, l.run, l.unit, l.reservation(l.attempt), usd); err != nil {
+	telling := l.record.Done != nil && l.record.Done.Telling
+	if err := l.q.settle(ctx, l.run, l.unit, l.reservation(l.attempt), usd, telling); err != nil {
 		return err
 	}
 	return answer(ctx)

@@ -371,10 +371,10 @@ func TestBudget(t *testing.T) {
 	l, err := o.Take(t.Context(), r, units[o.N], "w2", alive)
 	require.NoError(t, err)
 	require.Nil(t, l, "it has to wait for what the first one costs")
-	require.NoError(t, first.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4)}, nil))
+	require.NoError(t, first.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4), Telling: true}, nil))
 	// Now there is room for one at a time.
 	second := take(t, q, r, "w")
-	require.NoError(t, second.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4)}, nil))
+	require.NoError(t, second.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4), Telling: true}, nil))
 	for {
 		o := offer(t, q)
 		l, err := o.Take(t.Context(), r, units[o.N], "w", alive)
@@ -391,6 +391,31 @@ func TestBudget(t *testing.T) {
 	waiting, err := q.Waiting(t.Context(), "r")
 	require.NoError(t, err)
 	require.False(t, waiting)
+}
+
+// TestNotTelling: what a unit cost that ended early says nothing of what others cost. What one cost that ended says so,
+// even if it was nothing.
+func TestNotTelling(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	r := submit(t, q, "r", 4, func(r *queue.Run, units []queue.Unit) {
+		r.MaxUSD = 20
+		for i := range units {
+			units[i].Costs = true
+		}
+	})
+	reserved := func() (all float64) {
+		for _, usd := range status(t, q, "r").Money.Reserved {
+			all += usd
+		}
+		return all
+	}
+	require.NoError(t, take(t, q, r, "w").Commit(queue.Done{Outcome: "error", CostUSD: new(.02)}, nil))
+	l := take(t, q, r, "w")
+	require.InDelta(t, 19.98, reserved(), 1e-6)
+	require.NoError(t, l.Commit(queue.Done{Outcome: "pass", CostUSD: new(0.), Telling: true}, nil))
+	take(t, q, r, "w")
+	take(t, q, r, "w2")
+	require.Zero(t, reserved())
 }
 
 // TestSettledLater: a worker ended between its result and its bookkeeping. The next offer makes up for it.

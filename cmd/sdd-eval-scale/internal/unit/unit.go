@@ -90,8 +90,10 @@ type End struct {
 	// Outcome is that of the unit, and Sandbox what confined it, if it is done.
 	Outcome string `json:"outcome,omitempty"`
 	Sandbox string `json:"sandbox,omitempty"`
-	// CostUSD is what the unit's agents cost; nil: nobody knows.
+	// CostUSD is what the unit's agents cost, in all attempts; nil: nobody knows. If it is Telling, another unit may cost
+	// as much.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
+	Telling bool     `json:"telling,omitempty"`
 	// Wait is how long the model of a limited account asks to wait; 0: it does not say.
 	Wait time.Duration `json:"wait,omitempty"`
 	// Skipped are files that do not travel: sockets, devices, and links that lead elsewhere.
@@ -238,22 +240,23 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 	if err != nil {
 		return failed(err, Unfit)
 	}
-	s := &sink{sender: out}
-	done, err := runner.Run(ctx, s)
+	done, err := runner.Run(ctx, &sink{sender: out})
+	cost, asked := runner.Paid()
 	if len(done.Units) != 1 || done.Units[0].ID != spec.Unit {
 		if err == nil {
 			err = errors.New("the unit was not carried out")
 		}
 		end := failed(err, Failed)
-		end.CostUSD = s.cost
+		end.CostUSD = cost
 		return end
 	}
-	end := End{Kind: Done, Outcome: string(done.Units[0].Outcome), CostUSD: s.cost}
+	u := done.Units[0]
+	end := End{Kind: Done, Outcome: string(u.Outcome), CostUSD: cost, Telling: asked && u.Telling()}
 	if err != nil {
 		end.Why = err.Error() // the run's directory has it
 	}
 	if end.Skipped, end.Sandbox, err = pack(ctx, spec, done.ID, secrets); err != nil {
-		return End{Kind: Failed, Why: err.Error(), CostUSD: s.cost}
+		return End{Kind: Failed, Why: err.Error(), CostUSD: cost}
 	}
 	return end
 }
@@ -367,7 +370,6 @@ func (s *sender) progress() {
 // sink is told what happens in the unit: that is its progress.
 type sink struct {
 	*sender
-	cost *float64
 	jobs []result.Job
 }
 
@@ -375,36 +377,13 @@ func (s *sink) Begin(int, []result.Unit, []string) { s.progress() }
 func (s *sink) UnitStarts(plan.Unit) io.Writer     { return s }
 func (s *sink) Activity(session.Activity)          { s.progress() }
 func (s *sink) Note(string)                        { s.progress() }
+func (s *sink) UnitEnds(plan.Unit, result.Unit)    { s.progress() }
 func (s *sink) JobEnds(j result.Job) {
 	s.progress()
 	s.jobs = append(s.jobs, j)
 }
 
-func (s *sink) UnitEnds(_ plan.Unit, u result.Unit) {
-	s.progress()
-	s.cost = costOf(u)
-}
-
 func (s *sink) Write(p []byte) (int, error) {
 	s.progress()
 	return len(p), nil
-}
-
-// costOf returns what a unit cost with the agents that judged it, nil if nobody knows.
-func costOf(u result.Unit) *float64 {
-	var usd float64
-	switch m := u.Metrics; {
-	case u.Replayed, m == nil, m.Iterations == 0:
-	case m.Cost == nil, !strings.EqualFold(m.Cost.Currency, "USD"), !(m.Cost.Amount >= 0):
-		return nil
-	default:
-		usd = m.Cost.Amount
-	}
-	if j := u.Judging; j != nil {
-		if j.CostUSD == nil {
-			return nil
-		}
-		usd += *j.CostUSD
-	}
-	return &usd
 }

@@ -385,7 +385,7 @@ func (w *Worker) attempt(ctx context.Context, p *prepared, o *queue.Offer) error
 	switch {
 	case end.Kind == unit.Done:
 		err := lease.Commit(queue.Done{
-			Outcome: end.Outcome, Sandbox: end.Sandbox, Why: end.Why, CostUSD: end.CostUSD,
+			Outcome: end.Outcome, Sandbox: end.Sandbox, Why: end.Why, CostUSD: end.CostUSD, Telling: end.Telling,
 		}, archive)
 		if err == nil && end.Outcome != "error" {
 			err = w.Queue.Unpaused(ctx, account)
