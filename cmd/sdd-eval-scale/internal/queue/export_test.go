@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Reserve reserves money for an attempt at a unit, of which nothing else is known.
@@ -32,10 +34,19 @@ func (q *Queue) BeatUnanswered(ctx context.Context, l *Lease) error {
 
 // TakeLate is [Offer.Take] by a worker that stands still when it has written the record, until meanwhile returns.
 func (o *Offer) TakeLate(ctx context.Context, run Run, unit Unit, worker string, meanwhile func()) (*Lease, error) {
-	l, err := o.claim(ctx, run, unit, worker, func() bool { return true })
+	l, err := o.claim(ctx, run, unit, worker)
 	if err != nil || l == nil {
 		return nil, err
 	}
 	meanwhile()
 	return l.begin(ctx)
+}
+
+// Beats receives what is written of a lease's unit.
+func (q *Queue) Beats(ctx context.Context, l *Lease) (<-chan jetstream.KeyValueEntry, error) {
+	w, err := q.units.Watch(ctx, l.key(), jetstream.UpdatesOnly())
+	if err != nil {
+		return nil, err
+	}
+	return w.Updates(), nil
 }

@@ -115,12 +115,8 @@ func (o *Offer) Drop(ctx context.Context) error { return o.msg.DoubleAck(ctx) }
 // key is the key of the unit's record.
 func (o *Offer) key() string { return o.Run + "." + strconv.Itoa(o.N) }
 
-// ErrLost means that another worker may have the unit now: what this one does is for nothing. ErrSilent means that the
-// unit shows no progress.
-var (
-	ErrLost   = errors.New("the lease is lost")
-	ErrSilent = errors.New("the unit shows no progress")
-)
+// ErrLost means that another worker may have the unit now: what this one does is for nothing.
+var ErrLost = errors.New("the lease is lost")
 
 // Lease is the right to carry out a unit. It is renewed until its context ends.
 type Lease struct {
@@ -134,7 +130,6 @@ type Lease struct {
 
 	ctx   context.Context
 	end   context.CancelCauseFunc
-	alive func() bool
 	ended chan struct{} // closed when it is renewed no more
 
 	mu       sync.Mutex
@@ -144,18 +139,17 @@ type Lease struct {
 }
 
 // Take takes the lease of a unit that was offered, and reserves what it may cost. It returns nil if there is nothing to
-// carry out: the unit is done, its run has ended, or it has to wait. The lease is renewed as long as alive says that
-// the unit shows progress.
-func (o *Offer) Take(ctx context.Context, run Run, unit Unit, worker string, alive func() bool) (*Lease, error) {
-	l, err := o.take(ctx, run, unit, worker, alive)
+// carry out: the unit is done, its run has ended, or it has to wait.
+func (o *Offer) Take(ctx context.Context, run Run, unit Unit, worker string) (*Lease, error) {
+	l, err := o.take(ctx, run, unit, worker)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("take unit %s: %w", unit.ID, err), o.Back(o.q.lease/4))
 	}
 	return l, nil
 }
 
-func (o *Offer) take(ctx context.Context, run Run, unit Unit, worker string, alive func() bool) (*Lease, error) {
-	l, err := o.claim(ctx, run, unit, worker, alive)
+func (o *Offer) take(ctx context.Context, run Run, unit Unit, worker string) (*Lease, error) {
+	l, err := o.claim(ctx, run, unit, worker)
 	if l == nil {
 		return nil, err
 	}
@@ -163,7 +157,7 @@ func (o *Offer) take(ctx context.Context, run Run, unit Unit, worker string, ali
 }
 
 // claim writes the unit's record: from then on, no other worker has it.
-func (o *Offer) claim(ctx context.Context, run Run, unit Unit, worker string, alive func() bool) (*Lease, error) {
+func (o *Offer) claim(ctx context.Context, run Run, unit Unit, worker string) (*Lease, error) {
 	var former Record
 	revision, err := get(ctx, o.q.units, o.key(), &former)
 	if err != nil {
@@ -190,7 +184,7 @@ func (o *Offer) claim(ctx context.Context, run Run, unit Unit, worker string, al
 		record.fail(Failure{former.Attempt, former.Holder, Lost, "its worker said nothing for as long as the lease"})
 	}
 	l := &Lease{
-		Offer: o, unit: unit, run: run, attempt: record.Attempt, holder: worker, nonce: record.Nonce, alive: alive,
+		Offer: o, unit: unit, run: run, attempt: record.Attempt, holder: worker, nonce: record.Nonce,
 		ended: make(chan struct{}), record: record,
 	}
 	l.granted = time.Now()
@@ -264,10 +258,6 @@ func (l *Lease) renew(granted time.Time) {
 			return
 		case <-every.C:
 			deadline.Stop()
-		}
-		if !l.alive() {
-			l.end(ErrSilent)
-			return
 		}
 		asked := time.Now()
 		ctx, cancel := context.WithDeadline(l.ctx, granted.Add(l.q.safe()))

@@ -60,8 +60,6 @@ func submit(t *testing.T, q *queue.Queue, id string, units int, change func(*que
 	return r
 }
 
-func alive() bool { return true }
-
 // offer waits for the next unit.
 func offer(t *testing.T, q *queue.Queue) *queue.Offer {
 	t.Helper()
@@ -81,7 +79,7 @@ func take(t *testing.T, q *queue.Queue, r queue.Run, worker string) *queue.Lease
 	o := offer(t, q)
 	units, err := q.Units(t.Context(), r)
 	require.NoError(t, err)
-	l, err := o.Take(t.Context(), r, units[o.N], worker, alive)
+	l, err := o.Take(t.Context(), r, units[o.N], worker)
 	require.NoError(t, err)
 	require.NotNil(t, l)
 	return l
@@ -190,29 +188,12 @@ func TestUnanswered(t *testing.T) {
 	require.Len(t, s.Records[1].Failures, 1)
 }
 
-func TestSilent(t *testing.T) {
-	q := connect(t, serve(t, t.TempDir(), nil), short)
-	r := submit(t, q, "r", 1, nil)
-	units, err := q.Units(t.Context(), r)
-	require.NoError(t, err)
-	l, err := offer(t, q).Take(t.Context(), r, units[0], "w", func() bool { return false })
-	require.NoError(t, err)
-	<-l.Context().Done()
-	require.ErrorIs(t, context.Cause(l.Context()), queue.ErrSilent)
-	again := take(t, q, r, "w2")
-	require.Equal(t, 2, again.Attempt())
-	again.Abandon()
-}
-
 // TestRenewed holds a lease for several times as long as it lasts.
 func TestRenewed(t *testing.T) {
-	s := serve(t, t.TempDir(), nil)
-	q := connect(t, s, short)
+	q := connect(t, serve(t, t.TempDir(), nil), short)
 	r := submit(t, q, "r", 1, nil)
-	beats := make(chan bool)
-	units, err := q.Units(t.Context(), r)
-	require.NoError(t, err)
-	l, err := offer(t, q).Take(t.Context(), r, units[0], "w", func() bool { beats <- true; return true })
+	l := take(t, q, r, "w")
+	beats, err := q.Beats(t.Context(), l)
 	require.NoError(t, err)
 	for range 15 { // three leases
 		select {
@@ -221,13 +202,8 @@ func TestRenewed(t *testing.T) {
 			require.NoError(t, context.Cause(l.Context()))
 		}
 	}
-	go func() {
-		for range beats {
-		}
-	}()
 	require.NoError(t, l.Commit(queue.Done{Outcome: "pass"}, nil))
 	require.Equal(t, 1, status(t, q, "r").Records[0].Done.Attempt)
-	close(beats)
 }
 
 func TestAttempts(t *testing.T) {
@@ -302,7 +278,7 @@ func TestLimitsOfManyWorkers(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				continue
 			}
-			l, err := o.Take(t.Context(), r, plan[o.N], worker, alive)
+			l, err := o.Take(t.Context(), r, plan[o.N], worker)
 			if err != nil || l == nil {
 				return fmt.Errorf("not taken: %w", err)
 			}
@@ -368,7 +344,7 @@ func TestBudget(t *testing.T) {
 	// Nobody knows what a unit costs: the first one has all.
 	first := take(t, q, r, "w")
 	o := offer(t, q)
-	l, err := o.Take(t.Context(), r, units[o.N], "w2", alive)
+	l, err := o.Take(t.Context(), r, units[o.N], "w2")
 	require.NoError(t, err)
 	require.Nil(t, l, "it has to wait for what the first one costs")
 	require.NoError(t, first.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4), Telling: true}, nil))
@@ -377,7 +353,7 @@ func TestBudget(t *testing.T) {
 	require.NoError(t, second.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4), Telling: true}, nil))
 	for {
 		o := offer(t, q)
-		l, err := o.Take(t.Context(), r, units[o.N], "w", alive)
+		l, err := o.Take(t.Context(), r, units[o.N], "w")
 		require.NoError(t, err)
 		require.Nil(t, l)
 		if st := status(t, q, "r"); st.End != nil {
@@ -427,7 +403,7 @@ func TestSettledLater(t *testing.T) {
 	require.NoError(t, q.CommitOnly(l, new(.25)))
 	require.Equal(t, 1., status(t, q, "r").Money.Reserved["0#1"])
 	o := offer(t, q)
-	again, err := o.Take(t.Context(), r, queue.Unit{Costs: true}, "w2", alive)
+	again, err := o.Take(t.Context(), r, queue.Unit{Costs: true}, "w2")
 	require.NoError(t, err)
 	require.Nil(t, again)
 	st := status(t, q, "r")
@@ -450,7 +426,7 @@ func TestLeftReservations(t *testing.T) {
 	require.Zero(t, first.N)
 	require.NoError(t, first.Release(queue.Failure{Kind: queue.GaveUp}, new(0.), 0))
 	require.NoError(t, q.Reserve(t.Context(), r, 0, 1, 2))
-	require.NoError(t, q.Reserve(t.Context(), r, 11, 1, 3))
+	require.NoError(t, q.Reserve(t.Context(), r, 20, 1, 3))
 	for {
 		l := take(t, q, r, "w")
 		if l.N == 0 {
@@ -461,7 +437,7 @@ func TestLeftReservations(t *testing.T) {
 	require.Equal(t, 2., m.SpentUSD)
 	require.NotContains(t, m.Reserved, "0#1")
 	require.Contains(t, m.Reserved, "0#2")
-	require.Contains(t, m.Reserved, "11#1", "that of another unit")
+	require.Contains(t, m.Reserved, "20#1", "that of another unit")
 }
 
 // TestReservedTooLate: a worker stands still between the record and what it reserves, until another one is done with
@@ -493,7 +469,7 @@ func TestEnd(t *testing.T) {
 	require.NoError(t, q.End(t.Context(), "r", queue.End{Kind: queue.Cancelled, Why: "by hand"}))
 	require.NoError(t, q.End(t.Context(), "r", queue.End{Kind: queue.Unfit, Why: "later"}))
 	require.Equal(t, &queue.End{Kind: queue.Cancelled, Why: "by hand"}, status(t, q, "r").End)
-	l, err := held.Take(t.Context(), r, queue.Unit{}, "w", alive)
+	l, err := held.Take(t.Context(), r, queue.Unit{}, "w")
 	require.NoError(t, err)
 	require.Nil(t, l)
 	require.NoError(t, running.Commit(queue.Done{Outcome: "pass"}, nil), "what was done is kept")

@@ -92,7 +92,7 @@ func TestThreeServers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		o, err := q.Next(t.Context(), claude)
 		if err == nil && o != nil {
-			l, err := o.Take(t.Context(), r, units[o.N], "w", alive)
+			l, err := o.Take(t.Context(), r, units[o.N], "w")
 			if err == nil && l != nil {
 				_ = l.Commit(queue.Done{Outcome: "pass"}, []byte("later"))
 			}

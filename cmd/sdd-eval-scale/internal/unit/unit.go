@@ -90,8 +90,8 @@ type End struct {
 	// Outcome is that of the unit, and Sandbox what confined it, if it is done.
 	Outcome string `json:"outcome,omitempty"`
 	Sandbox string `json:"sandbox,omitempty"`
-	// CostUSD is what the unit's agents cost, in all attempts; nil: nobody knows. If it is Telling, another unit may cost
-	// as much.
+	// CostUSD is what the unit's agents cost, in all attempts; nil: nobody knows. If it is Telling, another unit may
+	// cost as much.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 	Telling bool     `json:"telling,omitempty"`
 	// Wait is how long the model of a limited account asks to wait; 0: it does not say.

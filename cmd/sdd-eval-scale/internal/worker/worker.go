@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,13 +147,16 @@ func (w *Worker) complain(ctx context.Context, err error) {
 
 // look says that the worker is there, and looks which runs there are, and which have ended.
 func (w *Worker) look(ctx context.Context) error {
+	w.mu.Lock()
+	gone := maps.Clone(w.runs) // a run that comes meanwhile is not listed
+	w.mu.Unlock()
 	runs, err := w.Queue.Runs(ctx)
 	if err != nil {
 		return err
 	}
-	there, lacks := make(map[string]bool), []string(nil)
+	var lacks []string
 	for _, r := range runs {
-		there[r.ID] = true
+		delete(gone, r.ID)
 		p := w.prepared(r)
 		for _, a := range r.Accounts {
 			if err := w.has(a); err != nil && !p.over {
@@ -167,16 +171,10 @@ func (w *Worker) look(ctx context.Context) error {
 			w.forget(p)
 		}
 	}
-	w.mu.Lock()
-	var removed []*prepared
-	for id, p := range w.runs {
-		if !there[id] {
-			removed = append(removed, p)
-			delete(w.runs, id)
-		}
-	}
-	w.mu.Unlock()
-	for _, p := range removed {
+	for id, p := range gone {
+		w.mu.Lock()
+		delete(w.runs, id)
+		w.mu.Unlock()
 		w.forget(p)
 	}
 	return w.Queue.Here(ctx, queue.Worker{
@@ -359,27 +357,26 @@ func (w *Worker) prepare(ctx context.Context, p *prepared) (ready bool, err erro
 func (w *Worker) attempt(ctx context.Context, p *prepared, o *queue.Offer) error {
 	u := p.units[o.N]
 	account := p.Accounts[u.Account]
-	var seen atomic.Int64 // when it last showed progress, on our clock
-	start := time.Now()
-	silence := cmp.Or(p.Silence, DefaultSilence)
-	alive := func() bool { return time.Since(start)-time.Duration(seen.Load()) < silence }
-	lease, err := o.Take(ctx, p.Run, u, w.ID, alive)
+	lease, err := o.Take(ctx, p.Run, u, w.ID)
 	if lease == nil {
 		return err
 	}
 	w.running.Add(1)
 	defer w.running.Add(-1)
-	end, archive := w.child(ctx, p, u.ID, lease.Context().Done(), func() { seen.Store(int64(time.Since(start))) })
+	over, silent := context.WithCancelCause(lease.Context())
+	silence := cmp.Or(p.Silence, DefaultSilence)
+	heard := time.AfterFunc(silence, func() { silent(errSilent) })
+	defer heard.Stop()
+	end, archive := w.child(ctx, p, u.ID, over.Done(), func() { heard.Reset(silence) })
 	if len(end.Skipped) > 0 {
 		w.Log("%s: not kept, since they are no regular files: %s", u.ID, excerpt.Line(fmt.Sprint(end.Skipped), 300))
 	}
-	switch cause := context.Cause(lease.Context()); {
-	case errors.Is(cause, queue.ErrLost):
+	if errors.Is(context.Cause(lease.Context()), queue.ErrLost) {
 		lease.Abandon()
 		return fmt.Errorf("%s: the lease was lost: its agent was ended, and another worker begins anew", u.ID)
-	case errors.Is(cause, queue.ErrSilent):
-		lease.Abandon()
-		return fmt.Errorf("%s: it showed no progress for %v: its agent was ended", u.ID, silence)
+	}
+	if errors.Is(context.Cause(over), errSilent) && end.Kind != unit.Done {
+		end.Kind, end.Why = unit.Failed, fmt.Sprintf("it showed no progress for %v: its agent was ended", silence)
 	}
 	failure := queue.Failure{Why: end.Why}
 	switch {
@@ -417,6 +414,8 @@ func (w *Worker) attempt(ctx context.Context, p *prepared, o *queue.Offer) error
 	w.Log("%s: attempt %d: %s", u.ID, lease.Attempt(), excerpt.Line(end.Why, 500))
 	return lease.Release(failure, end.CostUSD, min(time.Duration(lease.Attempt())*time.Second, 30*time.Second))
 }
+
+var errSilent = errors.New("the unit shows no progress")
 
 func zero() *float64 { return new(float64) }
 
