@@ -21,6 +21,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/scale"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -94,7 +95,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &command{stdout: stdout, stderr: lines, secrets: secrets}
 	code, err := c.run(ctx, args)
 	if err != nil {
-		fmt.Fprintf(c.stderr, "sdd-eval-scale: %v\n", err)
+		fmt.Fprintf(c.stderr, "sdd-eval-scale: %s\n", excerpt.Harmless(c.secrets.String(err.Error())))
 		if advice := fault.Advice(err); advice != "" {
 			fmt.Fprintf(c.stderr, "next: %s\n", advice)
 		}
@@ -139,7 +140,8 @@ func (c *command) run(ctx context.Context, args []string) (int, error) {
 	var mistake usageError
 	switch {
 	case err == nil:
-	case errors.As(err, &input), errors.As(err, &mistake), errors.Is(err, queue.ErrNoRun):
+	case errors.As(err, &input), errors.As(err, &mistake), errors.Is(err, queue.ErrNoRun),
+		errors.Is(err, queue.ErrURL):
 		code = exitUsage
 	case ctx.Err() != nil:
 		code = exitInterrupted
@@ -197,7 +199,8 @@ func (c *command) complete(name string) error {
 	}
 	if c.at.Name = "sdd-eval-scale " + name; c.queue != embeddedQueue {
 		if !strings.Contains(c.queue, "://") {
-			return usagef("--queue %s: want embedded or a URL, such as nats://host:4222", c.queue)
+			return usagef("--queue %s: want embedded or a URL, such as nats://host:4222",
+				queue.Shown(queue.Options{URL: c.queue}))
 		}
 		c.at.URL = c.queue
 	}
@@ -242,7 +245,14 @@ func (c *command) open(ctx context.Context) (*queue.Queue, func(), error) {
 func (c *command) log(format string, args ...any) {
 	c.telling.Lock()
 	defer c.telling.Unlock()
-	fmt.Fprintf(c.stderr, format+"\n", args...)
+	fmt.Fprintln(c.stderr, c.harmless(format, args...))
+}
+
+// harmless returns a text for people, masked. What others say in it looks like no line of ours, and is no command for a
+// terminal or a CI system.
+func (c *command) harmless(format string, args ...any) string {
+	text := c.secrets.String(fmt.Sprintf(format, args...))
+	return excerpt.Harmless(strings.ReplaceAll(text, "\n", "\n  "))
 }
 
 // limitsOf reads --limit.
@@ -498,7 +508,7 @@ func (c *command) status(ctx context.Context, args []string) (int, error) {
 		return 0, err
 	}
 	c.tellStatus(s, func(format string, args ...any) {
-		fmt.Fprintln(c.stdout, c.secrets.String(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(c.stdout, c.harmless(format, args...))
 	}, time.Hour)
 	if s.Run.MaxUSD > 0 {
 		fmt.Fprintf(c.stdout, "budget: $%.2f, of which $%.2f are spent\n", s.Run.MaxUSD, s.Money.SpentUSD)

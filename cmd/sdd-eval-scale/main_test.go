@@ -351,7 +351,9 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 			"the run has no such account: it has fake-acp, acp",
 		},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--limit", "fake-acp"}, "want KIND/PRESET=N"},
-		{[]string{"run", "--playbook", "evals/mixed.yaml", "--queue", "somewhere"}, "want embedded or a URL"},
+		{[]string{"status", "--queue", "me:word@there"}, "--queue there: want embedded or a URL"},
+		{[]string{"status", "--queue", "nats://me:word%w@there"}, "queue nats://there: its URL cannot be read"},
+		{[]string{"status", "--queue", "nats://me:word,w@there"}, "queue nats://there: its URL cannot be read"},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--parallel", "0"}, "want a number above 0"},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--budget-usd", "-1"}, "want US dollars"},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--case", "three"}, "there is no case \"three\""},
@@ -372,6 +374,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 		code, _, text := do(t, child(t.Context(), "scale", dir, tt.args...))
 		require.Equal(t, 2, code, "%v: %s", tt.args, text)
 		require.Contains(t, text, tt.want, tt.args)
+		require.NotContains(t, text, "me:word")
 	}
 	code, out, _ := do(t, child(t.Context(), "scale", dir, "status"))
 	require.Equal(t, 0, code)
@@ -405,7 +408,7 @@ func TestRateLimit(t *testing.T) {
 	}
 	limited := agent("limited.json",
 		`{"turns": [{"actions": [{"usage": {"used": 1, "size": 9, "cost_usd": 3}}],
-  "error": {"code": -32603, "message": "API Error: 429, retry after 1s"}}]}`)
+  "error": {"code": -32603, "message": "API Error: 429, retry after 1s\n::error::a\u001b[2J"}}]}`)
 	works := agent("works.json", `{"turns": [{"actions": [{"usage": {"used": 1, "size": 9, "cost_usd": 0.5}}]}]}`)
 	program := filepath.Join(there, "agent.sh")
 	text := fmt.Sprintf("#!/bin/sh\nif mkdir %s/met 2>/dev/null; then exec %s; fi\nexec %s\n", there, limited, works)
@@ -422,14 +425,19 @@ workflow:
 `})
 	run := child(t.Context(), "scale", dir, "run", "limit.yaml", "--limit", "acp=2", "--parallel", "3",
 		"--budget-usd", "9")
-	code, out, text := do(t, run)
-	require.Equal(t, 0, code, text)
-	require.Contains(t, text, "rate limit of acp: ")
+	code, out, said := do(t, run)
+	require.Equal(t, 0, code, said)
+	require.Contains(t, said, "rate limit of acp: ")
 	id := filepath.Base(lastLine(out))
 	require.Len(t, results(t, lastLine(out)), 3)
 	code, out, text = do(t, child(t.Context(), "scale", dir, "status", id))
 	require.Equal(t, 0, code, text)
 	require.Regexp(t, `limit/task/a/[123]: attempt 1 on [^ ]+: limited: .*429, retry after 1s`, out)
+	for _, text := range []string{said, out} { // what a model says is no command for a terminal or a CI system
+		require.Contains(t, text, `::error::a\x1b[2J`)
+		require.NotContains(t, text, "\x1b")
+		require.NotRegexp(t, `(?m)^\s*::error`, text)
+	}
 	require.NotContains(t, out, "failed")
 	require.Contains(t, out, "budget: $9.00, of which $4.50 are spent")
 }

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -77,16 +78,16 @@ func Shown(o Options) string {
 	if o.InProcess != nil {
 		return "embedded"
 	}
-	var hosts []string
-	for url := range strings.SplitSeq(o.URL, ",") {
-		scheme, rest, ok := strings.Cut(url, "://")
-		if i := strings.LastIndexByte(rest, '@'); ok && i >= 0 {
-			url = scheme + "://" + rest[i+1:]
-		}
-		hosts = append(hosts, url)
+	parts := strings.Split(o.URL, "://")
+	for i, part := range parts { // a password that is not escaped may have commas
+		parts[i] = part[strings.LastIndexByte(part, '@')+1:]
 	}
-	return strings.Join(hosts, ",")
+	return strings.Join(parts, "://")
 }
+
+// ErrURL is the error of a URL that cannot be read. It does not quote it: that may have a password in it.
+var ErrURL = errors.New("its URL cannot be read: what a name or a password has beside letters and digits is written " +
+	"as in %40, which is @")
 
 func open(ctx context.Context, o Options) (_ *Queue, err error) {
 	options := []nats.Option{
@@ -109,7 +110,11 @@ func open(ctx context.Context, o Options) (_ *Queue, err error) {
 		options = append(options, nats.ClientCert(o.Cert, o.Key))
 	}
 	q := &Queue{}
-	if q.nc, err = nats.Connect(o.URL, options...); err != nil {
+	q.nc, err = nats.Connect(o.URL, options...)
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		err = ErrURL
+	}
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
