@@ -89,6 +89,10 @@ func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 	}
 	formats := suite.Formats()
 	format := formats[slices.IndexFunc(formats, func(f suite.Format) bool { return f.Name == o.from })]
+	if format.Evals == nil && (o.scaffold || o.servers || o.ignore != "") {
+		return usageError("convert: --scaffold, --allow-real-servers and --ignore are for --from plugin-evals: " +
+			"remove them").hint("sdd-eval convert --help")
+	}
 	s, err := format.Convert(ctx, a.path(dir), options)
 	if err != nil {
 		return usageError("convert: %w", err).hint("sdd-eval convert --help")
@@ -113,11 +117,15 @@ func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 	return nil
 }
 
-// checkPlaybooks makes cases whose playbook cannot be loaded, as one in a directory, cases that do not map.
+// checkPlaybooks makes cases whose playbook cannot be loaded, as one in a directory, cases that do not map. What
+// loading notes is noted of the suite.
 func checkPlaybooks(s *suite.Suite, dir string) {
 	for _, p := range slices.Clone(s.Playbooks) {
 		// What is written is checked as the file that it becomes: positions in it would say nothing.
-		if _, err := plan.Read(plan.Source{Path: filepath.Join(dir, p.File), Data: p.Text}, kinds.All()); err != nil {
+		read, err := plan.Read(plan.Source{Path: filepath.Join(dir, p.File), Data: p.Text}, kinds.All())
+		if err == nil {
+			s.Noted(p, read.Noted)
+		} else {
 			what := err.Error()
 			if problems, ok := errors.AsType[doc.Problems](err); ok {
 				what = problems[0].Path + ": " + problems[0].Reason

@@ -8,8 +8,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -169,4 +171,27 @@ func (s *Suite) Add(p Playbook, what string) {
 		}
 	}
 	s.Playbooks = slices.DeleteFunc(s.Playbooks, func(q Playbook) bool { return q.File == p.File })
+}
+
+var aNote = lazyregexp.New(`: note: (?:(?:eval)?cases\[(\d+)\])?.*?: (.*)`)
+
+// Noted adds notes about a playbook that was written, see [plan.Playbook.Noted], each once: they stand at its first
+// case that they are about.
+func (s *Suite) Noted(p Playbook, notes []string) {
+	for _, note := range notes {
+		m := aNote.FindStringSubmatch(note)
+		if m == nil || slices.ContainsFunc(s.Notes, func(n Problem) bool { return n.What == m[2] }) {
+			continue
+		}
+		n, err := strconv.Atoi(m[1])
+		i := slices.IndexFunc(s.Cases, func(c Case) bool { return c.ID == p.Cases[min(n, len(p.Cases)-1)] })
+		if i < 0 {
+			continue
+		}
+		about := Problem{At: s.Cases[i].At, What: m[2]}
+		if err == nil {
+			about.Case = s.Cases[i].Name
+		}
+		s.Notes = append(s.Notes, about)
+	}
 }
