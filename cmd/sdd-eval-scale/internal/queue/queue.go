@@ -209,8 +209,8 @@ var errMoved = errors.New("it has changed meanwhile")
 // moved reports whether a write failed because the key is not as it was read.
 func moved(err error) bool {
 	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrKeyExists) ||
-		errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) // of several servers: it is being written
 }
 
 // put writes a value by compare-and-set; revision 0: there must be none. If the key has changed, it returns [errMoved].

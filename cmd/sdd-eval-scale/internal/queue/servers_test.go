@@ -15,12 +15,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
@@ -71,6 +73,12 @@ func TestThreeServers(t *testing.T) {
 		return err == nil
 	}, 2*time.Minute, 100*time.Millisecond)
 	t.Cleanup(q.Close)
+	// Several that count at a time wait for each other.
+	var counted sync.WaitGroup
+	for i := range 40 {
+		counted.Go(func() { assert.NoError(t, q.Reserve(t.Context(), queue.Run{ID: "many"}, i, 1, 1)) })
+	}
+	counted.Wait()
 	const n = 6
 	r := submit(t, q, "r", n, nil)
 	held := take(t, q, r, "w")
