@@ -56,12 +56,12 @@ type namedArg struct {
 	plain bool // given as a value, not as a matcher
 }
 
-// of returns the value that the call has for the argument, and whether it has one. To a call that is expected by what
-// it does, the title of a command line without arguments is its argument "command".
+// of returns the value that the call has for the argument, and whether it has one. To a call that is expected by its
+// kind or by what it does, the title of a command line without arguments is its argument "command".
 func (a *namedArg) of(o *observed, c *Call) (any, bool) {
 	if a.path == nil {
 		v, ok := o.args[a.name]
-		if !ok && c.deed != "" && a.name == "command" {
+		if !ok && c.tool == "" && a.name == "command" {
 			return o.titleLine()
 		}
 		return v, ok
@@ -105,7 +105,8 @@ func Kinds() []string {
 }
 
 // Kind expects a call of this kind, one of [Kinds] and [ToolCall.Kind], whatever its tool. It is for agents that give
-// tools no names, or several names for one thing. A shell that runs grep is of kind execute: see [Does].
+// tools no names, or several names for one thing. A shell that runs grep is of kind execute: see [Does]. Where an agent
+// reports no arguments of a command line, the title stands for the expected argument "command".
 func Kind(kind string) Call {
 	c := Call{kind: kind}
 	switch {

@@ -222,9 +222,10 @@ func TestDoesInTheModes(t *testing.T) {
 			"superset: step 1 not matched: does read command=a.go",
 		},
 		{
-			"nor for kinds", trajectory.Superset(kind("execute").Args(args{"command": "go vet"})),
-			[]trajectory.ToolCall{{Kind: "execute", Title: "go vet"}},
-			`superset: step 1 not matched: kind execute command="go vet"`,
+			"also for kinds",
+			trajectory.NeverCall(kind("execute").Args(args{"command": trajectory.Contains("rm -rf")})),
+			[]trajectory.ToolCall{{Kind: "execute", Title: "rm -rf a"}},
+			`never: kind execute command=contains("rm -rf") was called (call 1)`,
 		},
 		{
 			"any of", trajectory.Exact(

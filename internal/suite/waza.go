@@ -145,6 +145,7 @@ type waza struct {
 	root     *doc.Node
 	skills   []string // directories, absolute
 	ids      map[string]bool
+	trials   int
 	timeout  float64
 	global   []evaluation
 	graders  map[string]int // of the global ones
@@ -223,9 +224,8 @@ func (r *waza) playbook(name, from string, cases []doc.Pairs, evaluators []evalu
 	}
 	p = append(p, doc.Pair{Key: "variants", Value: variants},
 		doc.Pair{Key: "workspace", Value: doc.Pairs{{Key: "empty", Value: true}}})
-	config := r.root.Get("config")
-	if n := int(number(config.Get("trials_per_task"), "config.trials_per_task", 1, r.refuse)); n > 1 {
-		p = append(p, doc.Pair{Key: "trials", Value: doc.Pairs{{Key: "count", Value: n}}})
+	if r.trials > 1 {
+		p = append(p, doc.Pair{Key: "trials", Value: doc.Pairs{{Key: "count", Value: r.trials}}})
 	}
 	if r.timeout > 0 {
 		p = append(p, doc.Pair{Key: "limits", Value: doc.Pairs{{Key: "timeout", Value: seconds(r.timeout)}}})
@@ -242,7 +242,7 @@ func (r *waza) refuse(at doc.Position, key, what string) { r.cannot(at, "", key,
 
 func (r *waza) readConfig(n *doc.Node) {
 	r.fates(n, "config", wazaConfigKeys, r.refuse)
-	number(n.Get("trials_per_task"), "config.trials_per_task", 1, r.refuse)
+	r.trials = int(number(n.Get("trials_per_task"), "config.trials_per_task", 1, r.refuse))
 	r.timeout = number(n.Get("timeout_seconds"), "config.timeout_seconds", 1, r.refuse)
 	if a := n.Get("max_attempts"); number(a, "config.max_attempts", 1, r.refuse) > 1 {
 		r.refuse(a.Position(), "config.max_attempts", "a trial that failed is not tried again until it passes")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/suite"
@@ -32,6 +33,67 @@ func TestWaza(t *testing.T) {
 			s, err := format(t, "waza").Convert(t.Context(), filepath.Join(dir, filepath.FromSlash(test.path)), o)
 			require.NoError(t, err)
 			golden.Equal(t, "testdata/"+test.name+".golden", shown(t, dir, s, o))
+		})
+	}
+}
+
+// A name finds the tools that it finds in waza, and a shell is told by its kind, whatever its commands do.
+func TestWazaGraders(t *testing.T) {
+	for _, test := range []struct{ agent, grader, want string }{
+		{
+			"claude-cli", `tool_constraint, config: {reject_tools: [{tool: bash, command_pattern: 'rm\s+-rf'}]}`,
+			`never: [{kind: execute, args: {command: {regex: '(?i)rm\s+-rf'}}}]`,
+		},
+		{"gemini-acp", `behavior, config: {forbidden_tools: [bash]}`, `never: [{kind: execute}]`},
+		{
+			"codex-acp", `behavior, config: {required_tools: [powershell]}`,
+			`{mode: superset, expected: [{any: [{kind: execute}, {tool: exec_command}, ` +
+				`{kind: read, args: {command: {regex: .}}}, {kind: search, args: {command: {regex: .}}}]}]}`,
+		},
+		{
+			"codex-acp", `tool_constraint, config: {expect_tools: [{tool: bash, command_pattern: "[xy]"}]}`,
+			`{mode: superset, expected: [{any: [{kind: execute, args: {command: {regex: "(?i)[xy]"}}}, ` +
+				`{kind: read, args: {command: {regex: "(?i)[xy]"}}}, ` +
+				`{kind: search, args: {command: {regex: "(?i)[xy]"}}}]}]}`,
+		},
+		{"claude-cli", `tool_constraint, config: {reject_tools: [{tool: Shell}]}`, `never: [{kind: execute}]`},
+		{"claude-cli", `tool_constraint, config: {reject_tools: [{tool: ^EDIT$}]}`, `never: [{does: edit}]`},
+		{"claude-cli", `tool_constraint, config: {reject_tools: [{tool: edit}]}`, `never: [{does: edit}]`},
+		{
+			"claude-cli", `tool_constraint, config: {reject_tools: [{tool: "^[bg]?r"}]}`,
+			`reject_tools.tool: "^[bg]?r" is more than the name of a tool, or a part of it`,
+		},
+		{
+			"claude-cli", `tool_constraint, config: {reject_tools: [{tool: web}]}`,
+			"web_search is a tool of Copilot that agents of the kind claude-cli do not have",
+		},
+		{"claude-cli", `tool_constraint, config: {reject_tools: [{tool: order$}]}`, `never: [{tool: "*order"}]`},
+		{
+			"copilot-acp", `tool_constraint, config: {reject_tools: [{tool: WEB}, {tool: ^bash$}]}`,
+			`never: [{tool: "*web*"}, {tool: bash}]`,
+		},
+		{"claude-cli", "trigger, config: {mode: negative, skill_path: skills/s/x/..}", "silent: [s]"},
+		{
+			"claude-cli", "trigger, config: {mode: negative, skill_path: ../other/SKILL.md}",
+			`"other" is not among the skills that the agent gets`,
+		},
+	} {
+		t.Run(test.agent+" "+test.grader, func(t *testing.T) {
+			dir := unpack(t, txtar.Parse([]byte("-- shop/eval.yaml --\nname: x\nskill: s\ntasks: [t.yaml]\n"+
+				"-- shop/skills/s/SKILL.md --\n-- shop/t.yaml --\ninputs: {prompt: x}\n"+
+				"graders: [{name: t, type: "+test.grader+"}]\n")))
+			o := options(dir)
+			o.Agent = test.agent
+			s, err := format(t, "waza").Convert(t.Context(), dir, o)
+			require.NoError(t, err)
+			out := shown(t, dir, s, o)
+			if len(s.Playbooks) == 0 {
+				assert.Contains(t, out, test.want)
+				return
+			}
+			evaluator := doc.Parse("", s.Playbooks[0].Text).Root.Get("evalcases").Items()[0].Get("execution").
+				Get("evaluators").Items()[0].Without("name", "type")
+			assert.Equal(t, doc.Parse("", []byte(test.want)).Root.Value(), evaluator.Value())
 		})
 	}
 }

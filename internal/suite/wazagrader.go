@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/text"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // wazaCode is a judge that evaluates the assertions in its config, as waza would.
@@ -81,7 +83,8 @@ func wazaTypes() map[string]wazaType {
 			(*wazaGrader).actions,
 		},
 		"tool_constraint": {
-			to("`tool_trajectory`; `skill_pattern`, `path_pattern` and names that are more than a word are errors"),
+			to("`tool_trajectory`; a word is looked for anywhere in a name, as there. `skill_pattern`, " +
+				"`path_pattern` and other expressions for names are errors"),
 			[]string{"expect_tools", "reject_tools"},
 			(*wazaGrader).constraint,
 		},
@@ -393,26 +396,57 @@ func (g *wazaGrader) diff() error {
 	return nil
 }
 
-// wazaDoes is what tools of Copilot do.
+// wazaDoes is what tools of Copilot do; what a shell does is known of each command alone.
 var wazaDoes = map[string]string{
 	"view": "read", "edit": "edit", "create": "edit", "str_replace_editor": "edit", "apply_patch": "edit",
-	"bash": "execute", "powershell": "execute", "grep": "search", "rg": "search", "glob": "search",
-	"web_fetch": "fetch",
+	"bash": "", "powershell": "", "grep": "search", "rg": "search", "glob": "search", "web_fetch": "fetch",
 }
 
 // tool returns an expected call of a tool, by the name that Copilot has for it: agents of other kinds have other tools,
-// which do the same.
-func (g *wazaGrader) tool(n *doc.Node, name string) doc.Pairs {
-	if does := wazaDoes[name]; does != "" && g.Agent != "copilot-acp" {
+// which do the same. It is one of several calls. Each is expected to have the args, if there are any.
+func (g *wazaGrader) tool(n *doc.Node, name string, args ...doc.Pair) []doc.Pairs {
+	call := func(key, value string, args ...doc.Pair) doc.Pairs {
+		return append(doc.Pairs{{Key: key, Value: value}}, args...)
+	}
+	does, known := wazaDoes[name]
+	switch {
+	case !known || g.Agent == "copilot-acp":
+		copilot, _ := agent.Lookup("copilot-acp")
+		if own, _ := agent.Lookup(g.Agent); slices.Contains(copilot.Tools, name) && !slices.Contains(own.Tools, name) {
+			g.refuse(n.Position(), g.from, fmt.Sprintf("%s is a tool of Copilot that agents of the kind %s do not have",
+				name, g.Agent))
+		}
+		return []doc.Pairs{call("tool", name, args...)}
+	case does != "":
 		g.note(n.Position(), g.from, "%s is a tool of Copilot: what a call does is looked at, which is %s", name, does)
-		return doc.Pairs{{Key: "does", Value: does}}
+		return []doc.Pairs{call("does", does, args...)}
 	}
-	copilot, _ := agent.Lookup("copilot-acp")
-	if own, _ := agent.Lookup(g.Agent); slices.Contains(copilot.Tools, name) && !slices.Contains(own.Tools, name) {
-		g.refuse(n.Position(), g.from, fmt.Sprintf("%s is a tool of Copilot that agents of the kind %s do not have",
-			name, g.Agent))
+	g.note(n.Position(), g.from, "%s is a tool of Copilot: calls of the kind execute are looked at", name)
+	all := []doc.Pairs{call("kind", "execute", args...)}
+	if g.Agent != "codex-acp" {
+		return all
 	}
-	return doc.Pairs{{Key: "tool", Value: name}}
+	// Codex gives command lines other kinds, too; some of these without the line.
+	if len(args) == 0 {
+		all = append(all, call("tool", "exec_command"))
+		args = commandArg(".")
+	}
+	return append(all, call("kind", "read", args...), call("kind", "search", args...))
+}
+
+// commandArg is the argument of a shell in which an expression is found.
+func commandArg(pattern string) doc.Pairs {
+	return doc.Pairs{{Key: "args", Value: doc.Pairs{
+		{Key: "command", Value: doc.Pairs{{Key: "regex", Value: pattern}}},
+	}}}
+}
+
+// anyOf returns a call that is one of several.
+func anyOf(calls []doc.Pairs) doc.Pairs {
+	if len(calls) == 1 {
+		return calls[0]
+	}
+	return doc.Pairs{{Key: "any", Value: calls}}
 }
 
 // calls adds what tools are called, in an order or not, and what are not.
@@ -454,9 +488,9 @@ func (g *wazaGrader) behavior(n *doc.Node) error {
 					return err
 				}
 			case key == "required_tools":
-				expected = append(expected, g.tool(n.Get(key), name))
+				expected = append(expected, anyOf(g.tool(n.Get(key), name)))
 			default:
-				never = append(never, g.tool(n.Get(key), name))
+				never = append(never, anyOf(g.tool(n.Get(key), name)))
 			}
 		}
 	}
@@ -473,35 +507,72 @@ func (g *wazaGrader) actions() error {
 	}
 	var expected []doc.Pairs
 	for _, name := range g.strings(g.config, "expected_actions") {
-		expected = append(expected, g.tool(g.config.Get("expected_actions"), name))
+		expected = append(expected, anyOf(g.tool(g.config.Get("expected_actions"), name)))
 	}
 	g.calls(mode, expected, nil)
 	return nil
 }
 
-// toolWord matches an expression that is the name of a tool.
-var toolWord = lazyregexp.New(`^\^?([\w-]+)\$?$`)
+// toolWord matches an expression that finds names of tools by a word in them.
+var toolWord = lazyregexp.New(`^(\^?)([\w-]+)(\$?)$`)
+
+// named returns calls of the tools that an expression finds, as waza looks for it: anywhere in a name, and whatever the
+// case of letters.
+func (g *wazaGrader) named(n *doc.Node, expression string, args doc.Pairs) (all []doc.Pairs, err error) {
+	m := toolWord.FindStringSubmatch(expression)
+	if m == nil {
+		return nil, fmt.Errorf("%q is more than the name of a tool, or a part of it", expression)
+	}
+	copilot, _ := agent.Lookup("copilot-acp")
+	names := slices.Concat(copilot.Tools, slices.Sorted(maps.Keys(wazaDoes)))
+	slices.Sort(names)
+	find := regexp.MustCompile("(?i)" + expression)
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return !find.MatchString(name) })
+	if g.Agent == "copilot-acp" || len(names) == 0 {
+		word := m[2]
+		if len(names) > 0 {
+			word = strings.ToLower(word) // as Copilot's are
+		}
+		if m[1] == "" {
+			word = "*" + word
+		}
+		if m[3] == "" {
+			word += "*"
+		}
+		return g.tool(n, word, args...), nil
+	}
+	for _, name := range names {
+		// Those of a shell that goes on are no other agent's.
+		if strings.HasSuffix(name, "_bash") && slices.Contains(names, "bash") {
+			continue
+		}
+		for _, call := range g.tool(n, name, args...) {
+			if !slices.ContainsFunc(all, func(had doc.Pairs) bool { return had[0] == call[0] }) {
+				all = append(all, call)
+			}
+		}
+	}
+	return all, nil
+}
 
 func (g *wazaGrader) constraint() error {
 	var lists [2][]doc.Pairs
 	for i, key := range []string{"expect_tools", "reject_tools"} {
 		for _, n := range list(g.config.Get(key), g.from+"."+key, g.refuse) {
 			only(n, g.from+"."+key, g.refuse, "tool", "command_pattern")
-			m := toolWord.FindStringSubmatch(strings.TrimSpace(n.Get("tool").Text()))
-			if m == nil {
-				return fmt.Errorf("%s.tool: %q is more than the name of a tool", key, n.Get("tool").Text())
-			}
-			call := g.tool(n, m[1])
+			var args doc.Pairs
 			if pattern := n.Get("command_pattern").Text(); pattern != "" {
 				pattern = "(?i)" + pattern
 				if _, err := expect.CompilePattern(pattern); err != nil {
 					return fmt.Errorf("%s.command_pattern: %w", key, err)
 				}
-				call = append(call, doc.Pair{Key: "args", Value: doc.Pairs{
-					{Key: "command", Value: doc.Pairs{{Key: "regex", Value: pattern}}},
-				}})
+				args = commandArg(pattern)
 			}
-			lists[i] = append(lists[i], call)
+			calls, err := g.named(n, strings.TrimSpace(n.Get("tool").Text()), args)
+			if err != nil {
+				return fmt.Errorf("%s.tool: %w", key, err)
+			}
+			lists[i] = append(lists[i], anyOf(calls))
 		}
 	}
 	for _, call := range lists[0] { // one call may be what several expect
@@ -562,12 +633,12 @@ func (g *wazaGrader) trigger() error {
 	if mode != "positive" && mode != "negative" {
 		return errors.New("mode: must be positive or negative")
 	}
-	dir := filepath.ToSlash(filepath.Clean(g.config.Get("skill_path").Text()))
-	if filepath.Base(dir) == "SKILL.md" {
+	dir := filepath.Join(g.dir, filepath.FromSlash(g.config.Get("skill_path").Text()))
+	if filepath.Base(dir) == plan.SkillFile {
 		dir = filepath.Dir(dir)
 	}
 	name := filepath.Base(dir)
-	if g.hasSkill(name) != nil { // it may be named by a path that ends otherwise, such as ../..
+	if empty(g.config.Get("skill_path")) {
 		name = g.root.Get("skill").Text()
 	}
 	g.note(g.node.Position(), g.from, "waza compares words of the prompt with the skill's: here the agent has to use "+
