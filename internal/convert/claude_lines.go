@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -231,6 +231,7 @@ func claudeSubagents(path string, all, thread []*claudeLine, ignore []string) ([
 	}
 	asked, ever := claudeDelegated(thread), claudeDelegated(all)
 	var lines []*claudeLine
+	read := make(map[string]bool)
 	for _, file := range files {
 		id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "agent-"), ".jsonl")
 		if asked[id] == nil && ever[id] != nil {
@@ -243,13 +244,14 @@ func claudeSubagents(path string, all, thread []*claudeLine, ignore []string) ([
 		for _, l := range sub {
 			l.Sidechain = true
 		}
-		lines = append(lines, sub...)
+		lines, read[id] = append(lines, sub...), true
 	}
 	inline := slices.ContainsFunc(thread, func(l *claudeLine) bool { return l.Sidechain })
 	for id, l := range asked {
-		if _, err := os.Stat(filepath.Join(dir, "agent-"+id+".jsonl")); err != nil && !inline {
-			return nil, lineError(l.file, l.number,
-				fmt.Errorf("the file of subagent %s is missing: %w", id, err))
+		if !read[id] && !inline {
+			at := filepath.Join(dir, "agent-"+id+".jsonl")
+			return nil, lineError(l.file, l.number, fmt.Errorf("the file of subagent %s is missing: %w", id,
+				&fs.PathError{Op: "open", Path: at, Err: fs.ErrNotExist}))
 		}
 	}
 	return lines, nil

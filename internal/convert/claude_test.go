@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -317,6 +318,15 @@ func TestClaudeSubagentIsMissing(t *testing.T) {
 	assert.ErrorContains(t, err,
 		": the file of subagent a8f173dcf8ac43edf is missing: ")
 	assert.ErrorIs(t, err, os.ErrNotExist)
+
+	// Nor does a file of another one count, whatever the id makes of its path.
+	other := filepath.Join(strings.TrimSuffix(file, ".jsonl"), "subagents", "agent-x.jsonl")
+	require.NoError(t, os.MkdirAll(filepath.Join(filepath.Dir(other), "agent-a"), 0o755))
+	require.NoError(t, os.WriteFile(other, nil, 0o644))
+	data = bytes.ReplaceAll(data, []byte("a8f173dcf8ac43edf"), []byte("a/../agent-x"))
+	require.NoError(t, os.WriteFile(file, data, 0o644))
+	_, err = Read(Claude, file, Options{Stop: "end_turn"})
+	assert.ErrorContains(t, err, ": the file of subagent a/../agent-x is missing: ")
 }
 
 func TestStopAndIgnore(t *testing.T) {

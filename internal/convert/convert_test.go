@@ -56,6 +56,7 @@ func TestEachFormat(t *testing.T) {
 		{"another document", "no session", `{"name": "demo", "version": 1}`},
 		{"null", "", "null\n"},
 		{"binary", "", "\x00\xff\x1f\x8b"},
+		{"deep", "", `{"a":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + "}\n"},
 	}
 	for _, f := range formats {
 		t.Run(f.Name, func(t *testing.T) {
@@ -67,6 +68,17 @@ func TestEachFormat(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(tt.text), 0o644))
 				_, err := Read(f.Name, file, Options{Stop: "end_turn"})
 				require.ErrorContains(t, err, file, "%s: %s", tt.name, tt.reason)
+			}
+			large, link := filepath.Join(t.TempDir(), "large"), filepath.Join(t.TempDir(), "link")
+			require.NoError(t, os.WriteFile(large, nil, 0o644))
+			require.NoError(t, os.Truncate(large, maxFile+1))
+			require.NoError(t, os.Symlink(t.TempDir(), link))
+			for file, want := range map[string]string{
+				large: "536870913 bytes exceed the limit of 536870912", link: "not a regular file",
+			} {
+				_, err := Read(f.Name, file, Options{Stop: "end_turn"})
+				require.ErrorContains(t, err, want)
+				require.ErrorContains(t, err, file)
 			}
 			_, err := Read(f.Name, filepath.Join(t.TempDir(), "none"), Options{Stop: "end_turn"})
 			require.ErrorIs(t, err, os.ErrNotExist)
