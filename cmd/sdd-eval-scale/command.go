@@ -346,6 +346,7 @@ func (c *command) submit(ctx context.Context, q *queue.Queue, limits map[string]
 	o := scale.Options{
 		Root: c.root, Playbook: playbook, Mode: c.mode, Sandbox: c.sandbox, LLMJudge: c.llmJudge, Only: c.only,
 		ConfigDir: c.configDir, Limits: limits, MaxUSD: c.budget, Attempts: c.attempts, Silence: c.silence,
+		Alone: c.queue == embeddedQueue,
 	}
 	if c.assumed {
 		o.AssumedUSD = &c.assume

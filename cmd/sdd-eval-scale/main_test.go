@@ -335,6 +335,11 @@ task: {prompt_file: ../secret.md}
 variants: {a: {agent: {kind: fake-acp}}}
 workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
 `,
+		"evals/account.yaml": `name: account
+task: {prompt: Do it.}
+variants: {a: {agent: {kind: claude-code-acp, preset: nobody}}}
+workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
+`,
 	}
 	dir := newProject(t, files)
 	outside := filepath.Join(newProject(t, mixed), "evals", "mixed.yaml")
@@ -370,6 +375,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 		{[]string{"go"}, `no command "go"`},
 		{nil, "give a command: run, worker, "},
 		{[]string{"run", "--no-such-flag"}, "unknown flag: --no-such-flag; sdd-eval-scale help lists them"},
+		{[]string{"run", "--playbook", "evals/account.yaml"}, `preset "nobody": `},
 	} {
 		code, _, text := do(t, child(t.Context(), "scale", dir, tt.args...))
 		require.Equal(t, 2, code, "%v: %s", tt.args, text)

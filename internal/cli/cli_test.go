@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,7 @@ func TestExamples(t *testing.T) {
 			line = strings.Trim(strings.TrimPrefix(strings.TrimSpace(line), "source <("), ")")
 			line, _, _ = strings.Cut(line, " > ")
 			words := strings.Fields(line)
+			words = words[max(slices.Index(words, "sdd-eval"), 0):] // without variables
 			require.GreaterOrEqual(t, len(words), 2, line)
 			found, rest, err := lookupCommand(words[1:])
 			require.NoError(t, err)

@@ -52,8 +52,14 @@ const (
 	mostAsked    = 24 * time.Hour
 )
 
+// pause is what a model said that takes no more requests, and for how long.
+type pause struct {
+	Said string        `json:"said"`
+	For  time.Duration `json:"for"`
+}
+
 // Pause keeps all workers from beginning units of an account for as long as its model asks, or, if that is 0, a little
-// longer each time. The server's clock ends it.
+// longer each time, of several the longest. The server's clock ends it.
 func (q *Queue) Pause(ctx context.Context, a Account, wanted time.Duration, said string) error {
 	met := 0
 	revision, err := get(ctx, q.control, "met."+a.token(), &met)
@@ -63,14 +69,25 @@ func (q *Queue) Pause(ctx context.Context, a Account, wanted time.Duration, said
 	if wanted <= 0 {
 		wanted = min(firstPause<<min(met, 10), longestPause)
 	}
-	data, err := json.Marshal(said[:min(len(said), maxReason)])
+	p := pause{Said: said[:min(len(said), maxReason)], For: max(min(wanted, mostAsked).Round(time.Second), time.Second)}
+	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	ttl := jetstream.KeyTTL(max(min(wanted, mostAsked).Round(time.Second), time.Second))
-	_, err = q.control.Create(ctx, "paused."+a.token(), data, ttl)
+	key := "paused." + a.token()
+	_, err = q.control.Create(ctx, key, data, jetstream.KeyTTL(p.For))
 	if moved(err) { // another worker met the same limit
-		return nil
+		var before pause
+		if revision, err = get(ctx, q.control, key, &before); err != nil || revision == 0 || before.For >= p.For {
+			return err
+		}
+		if err = q.control.Purge(ctx, key, jetstream.LastRevision(revision)); err == nil {
+			_, err = q.control.Create(ctx, key, data, jetstream.KeyTTL(p.For))
+		}
+		if moved(err) {
+			err = nil
+		}
+		return err
 	}
 	if err == nil {
 		_, err = put(ctx, q.control, "met."+a.token(), met+1, revision)
@@ -83,8 +100,9 @@ func (q *Queue) Pause(ctx context.Context, a Account, wanted time.Duration, said
 
 // Paused returns what the model of an account said when it took no more requests, empty if it takes them.
 func (q *Queue) Paused(ctx context.Context, a Account) (said string, err error) {
-	_, err = get(ctx, q.control, "paused."+a.token(), &said)
-	return said, err
+	var p pause
+	_, err = get(ctx, q.control, "paused."+a.token(), &p)
+	return p.Said, err
 }
 
 // Unpaused notes that a unit of an account ended as it should: the next pause is a short one.

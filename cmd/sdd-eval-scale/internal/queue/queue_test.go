@@ -315,10 +315,11 @@ func TestLimitsOfManyWorkers(t *testing.T) {
 func TestPause(t *testing.T) {
 	q := connect(t, serve(t, t.TempDir(), nil), long)
 	require.NoError(t, q.Pause(t.Context(), claude, time.Second, "429: slow down"))
-	require.NoError(t, q.Pause(t.Context(), claude, time.Hour, "429 again"))
+	require.NoError(t, q.Pause(t.Context(), claude, 3*time.Second, "429: much slower"))
+	require.NoError(t, q.Pause(t.Context(), claude, 2*time.Second, "429: slow down again"))
 	said, err := q.Paused(t.Context(), claude)
 	require.NoError(t, err)
-	require.Equal(t, "429: slow down", said)
+	require.Equal(t, "429: much slower", said, "the longest counts")
 	require.Eventually(t, func() bool {
 		said, err := q.Paused(t.Context(), claude)
 		require.NoError(t, err)

@@ -41,6 +41,8 @@ type Options struct {
 	AssumedUSD *float64
 	Attempts   int
 	Silence    time.Duration
+	// Alone says that no other machine carries units out: it needs all accounts.
+	Alone bool
 }
 
 // InputError is an error in what the user gave.
@@ -147,6 +149,9 @@ func describe(p *plan.Plan, cfg engine.Config, o Options, source unit.Source) (q
 		}
 	}
 	for _, a := range r.Accounts {
+		if err := worker.Has(a, o.ConfigDir); err != nil && o.Alone {
+			return r, nil, err
+		}
 		if _, ok := agent.Lookup(a.Kind); !ok && a.Kind != worker.Replays {
 			return r, nil, fmt.Errorf("unknown kind of agent %q", a.Kind)
 		}

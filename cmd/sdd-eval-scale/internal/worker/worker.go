@@ -159,7 +159,7 @@ func (w *Worker) look(ctx context.Context) error {
 		delete(gone, r.ID)
 		p := w.prepared(r)
 		for _, a := range r.Accounts {
-			if err := w.has(a); err != nil && !p.over {
+			if err := Has(a, w.ConfigDir); err != nil && !p.over {
 				lacks = append(lacks, fmt.Sprintf("%s: %v", a.Name(), err))
 			}
 		}
@@ -213,12 +213,12 @@ func (w *Worker) forget(p *prepared) {
 	}()
 }
 
-// has returns an error unless the worker has an account.
-func (w *Worker) has(a queue.Account) error {
+// Has returns an error unless an account is among those of a directory of presets.
+func Has(a queue.Account, configDir string) error {
 	if a.Kind == Replays {
 		return nil
 	}
-	_, err := agent.Resolve(a.Kind, a.Preset, w.ConfigDir)
+	_, err := agent.Resolve(a.Kind, a.Preset, configDir)
 	return err
 }
 
@@ -240,7 +240,7 @@ func (w *Worker) offer(ctx context.Context) (*queue.Offer, error) {
 	w.mu.Unlock()
 	for i := range accounts {
 		a := accounts[(first+i)%len(accounts)]
-		if w.has(a) != nil {
+		if Has(a, w.ConfigDir) != nil {
 			continue
 		}
 		if said, err := w.Queue.Paused(ctx, a); err != nil || said != "" {
