@@ -50,6 +50,7 @@ func TestDocs(t *testing.T) {
 	require.NoError(t, err)
 	for _, test := range []struct{ heading, format, file, out string }{
 		{"### promptfoo\n", "promptfoo", "promptfooconfig.yaml", "shop.eval.yaml"},
+		{"#### A case\n", "plugin-evals", "evals/total/case.yaml", "shop.yaml"},
 	} {
 		t.Run(test.format, func(t *testing.T) {
 			before, section, ok := strings.Cut(string(page), test.heading)
