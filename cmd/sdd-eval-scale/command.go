@@ -415,7 +415,11 @@ func wait(ctx context.Context, d time.Duration) {
 // tellStatus tells what is new about a run.
 func (c *command) tellStatus(s queue.Status, tell func(string, ...any), since time.Duration) {
 	n := s.Counts()
-	tell("%d of %d units done, %d running, %d waiting", n.Done+n.Failed, len(s.Units), n.Running, n.Waiting)
+	missing := ""
+	if n.Failed > 0 {
+		missing = fmt.Sprintf(", %d without a result", n.Failed)
+	}
+	tell("%d of %d units done, %d running, %d waiting%s", n.Done, len(s.Units), n.Running, n.Waiting, missing)
 	for i, r := range s.Records {
 		for _, f := range r.Failures {
 			tell("%s: attempt %d on %s: %s: %s", s.Units[i].ID, f.Attempt, f.Worker, f.Kind, f.Why)

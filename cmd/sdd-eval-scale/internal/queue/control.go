@@ -20,7 +20,7 @@ type End struct {
 
 // The kinds of ends.
 const (
-	Complete   = "complete"    // all units are done
+	Complete   = "complete"    // no unit waits or is under way
 	Cancelled  = "cancelled"   // a person wanted it
 	OverBudget = "over-budget" // the budget has no room for another unit
 	Unfit      = "unfit"       // no worker can carry it out
