@@ -67,6 +67,9 @@ type From struct {
 	JudgeModel string
 	// Trials, if it is not 0, is how often each case is tried.
 	Trials int
+	// Threshold, if it is not 0, is up to 1: a case fails if its score with the plugin, the mean over its trials, is
+	// below.
+	Threshold float64
 	// Scaffold runs the author's scripts that prepare workspaces, confined, in each replay. AllowRealServers says that
 	// the plugin's MCP servers without a mock were started.
 	Scaffold, AllowRealServers bool
@@ -85,6 +88,9 @@ func (f From) command(dir string) string {
 	}
 	if f.Trials > 0 {
 		args = append(args, "--trials", strconv.Itoa(f.Trials))
+	}
+	if f.Threshold > 0 {
+		args = append(args, "--threshold", strconv.FormatFloat(f.Threshold, 'f', -1, 64))
 	}
 	if f.Scaffold {
 		args = append(args, "--scaffold")
@@ -117,7 +123,8 @@ func (h *harness) plugin(t *testing.T, dir string) (*suite.Suite, error) {
 		return nil, err
 	}
 	o := suite.Options{
-		JudgeModel: h.from.JudgeModel, Ignore: h.from.Ignore, Trials: h.from.Trials, Scripts: h.from.Scaffold,
+		JudgeModel: h.from.JudgeModel, Ignore: h.from.Ignore, Trials: h.from.Trials,
+		Threshold: h.from.Threshold, Scripts: h.from.Scaffold,
 		Servers: h.from.AllowRealServers,
 	}
 	if o.Out, h.dirs.Cassettes, err = format.Places(h.root, dir); err != nil {

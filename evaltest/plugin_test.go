@@ -38,6 +38,10 @@ func TestBad(t *testing.T) { evaltest.Plugin(t, "../bad/plugin") }
 
 func TestOther(t *testing.T) { evaltest.Plugin(t, "../bad/plugin", evaltest.From{Trials: 2}) }
 
+func TestEnough(t *testing.T) { evaltest.Plugin(t, "../bad/plugin", evaltest.From{Threshold: 0.5}) }
+
+func TestWrong(t *testing.T) { evaltest.Plugin(t, "../bad/plugin", evaltest.From{Threshold: 2}) }
+
 func TestNone(t *testing.T) { evaltest.Plugin(t, "../evals") }
 `)
 	out, code := m.goTest(nil, "./plugins", "-run", "TestGood", "-v")
@@ -45,14 +49,20 @@ func TestNone(t *testing.T) { evaltest.Plugin(t, "../evals") }
 	require.Contains(t, out, "--- PASS: TestGood/shop/c/with/used")
 	require.Contains(t, out, "shop/c/without/used: REFERENCE FAIL")
 
-	out, code = m.goTest(nil, "./plugins", "-run", "TestBad|TestOther|TestNone")
+	out, code = m.goTest(nil, "./plugins", "-run", "TestBad|TestOther|TestNone|TestWrong")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "--- FAIL: TestBad/shop/c/with/light")
 	require.Contains(t, out, "bad/plugin/evals/c/graders/light.md:2: the last message matches \"cup\"")
 	require.NotContains(t, out, "--- FAIL: TestBad/shop/c/without")
 	require.Contains(t, out, "with.2.jsonl: there is no such cassette")
 	require.Contains(t, out, "next: sdd-eval run --from bad/plugin --trials 2 --mode record")
+	require.Regexp(t, "score: .*2", out)
 	require.Contains(t, out, "evaltest.Plugin: ../evals: it has no evals of a plugin")
+
+	out, code = m.goTest(nil, "./plugins", "-run", "TestEnough", "-v")
+	require.Zero(t, code, out)
+	require.Regexp(t, `shop/c/with: PASS 0/1 trials, need a score of 0\.5`, out)
+	require.Contains(t, out, "shop/c/with/light: REPORTED")
 
 	out, code = m.goTest([]string{"EVALTEST_MODE=record"}, "./plugins", "-run", "TestGood")
 	require.Equal(t, 1, code, out)

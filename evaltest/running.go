@@ -35,7 +35,7 @@ type running struct {
 	ended  chan struct{} // closed when it has ended, with done and err
 	done   engine.Finished
 	err    error
-	need   int            // how many trials of a case and a variant have to pass
+	rule   result.Rule    // when the trials of a case and a variant pass
 	index  map[string]int // of units in the plan, by id
 
 	mu    sync.Mutex
@@ -75,7 +75,7 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *plan.Plan, cfg 
 		begun:  make(chan struct{}), ended: make(chan struct{}), index: make(map[string]int, len(plan.Units)),
 		units: make(map[string]*pendingUnit), jobs: make(map[string]result.Job), recorded: make(map[string]bool),
 	}
-	r.need = plan.Playbook.Trials.Need()
+	r.rule = result.Rule{Need: plan.Playbook.Trials.Need(), Score: plan.Playbook.Trials.Score}
 	r.moved = sync.NewCond(&r.mu)
 	for i, u := range plan.Units {
 		r.index[u.ID()] = i

@@ -25,7 +25,7 @@ func (h *harness) variant(t *testing.T, run *running, units []plan.Unit) {
 		trials[i], did[i] = run.unit(t, u)
 	}
 	v := verdict{
-		harness: h, id: path.Dir(trials[0].ID), did: did[0], Trials: result.JudgeTrials(trials, run.need),
+		harness: h, id: path.Dir(trials[0].ID), did: did[0], Trials: result.JudgeTrials(trials, run.rule),
 	}
 	if h.held != nil {
 		h.held.units = append(h.held.units, v.Units...)
@@ -164,10 +164,10 @@ func (v verdict) whole(t *testing.T) {
 
 // fraction tells how many trials passed, if there are several.
 func (v verdict) fraction(c result.Count) string {
-	if len(v.Units) == 1 {
+	if len(v.Units) == 1 && v.Rule.Score == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %d/%d trials, need %d", c[result.Pass], len(v.Units), v.Need)
+	return fmt.Sprintf(" %d/%d trials, %v", c[result.Pass], len(v.Units), v.Rule)
 }
 
 // skips counts the subtests of a test, so that one in which nothing was decided is skipped itself: its subtests were

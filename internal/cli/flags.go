@@ -160,6 +160,27 @@ func (f *flags) number(p *int, name string, least int, help string) {
 	f.Var(&number{p: p, min: least}, name, help)
 }
 
+// portion is the value of a flag: a number above 0 and up to 1.
+type portion struct{ p *float64 }
+
+func (s *portion) String() string { return strconv.FormatFloat(*s.p, 'g', -1, 64) }
+
+// Type implements [pflag.Value].
+func (*portion) Type() string { return string(kindText) }
+
+// Set implements [pflag.Value].
+func (s *portion) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case *s.p != 0:
+		return errors.New("duplicate flag")
+	case err != nil || !(v > 0 && v <= 1):
+		return errors.New("use a number above 0 and up to 1")
+	}
+	*s.p = v
+	return nil
+}
+
 // span is the value of a flag: how long something may take. It cannot be given twice.
 type span struct {
 	p   *time.Duration

@@ -25,6 +25,7 @@ type suiteOptions struct {
 	agent, judge, judgeModel string
 	ignore, tags             string
 	trials                   int
+	threshold                float64
 	scaffold, partial        bool
 	servers                  bool     // real ones
 	command                  []string // the program of the agent, with its arguments
@@ -32,7 +33,8 @@ type suiteOptions struct {
 
 // suiteFlags are the names of flags that only --from takes.
 var suiteFlags = []string{
-	"agent", "judge", "judge-model", "tag", "trials", "ignore", "scaffold", "allow-real-servers", "partial",
+	"agent", "judge", "judge-model", "tag", "trials", "threshold", "ignore", "scaffold", "allow-real-servers",
+	"partial",
 }
 
 func (o *suiteOptions) define(f *flags) {
@@ -44,6 +46,8 @@ func (o *suiteOptions) define(f *flags) {
 	f.text(&o.judgeModel, "judge-model", kindText, "With --from the `MODEL` that judges in the place of an agent.")
 	f.text(&o.tags, "tag", kindText, "With --from only cases with one of these `TAGS`, separated by commas.")
 	f.number(&o.trials, "trials", 1, "With --from try each case `N` times; default: as often as the evals say.")
+	f.Var(&portion{&o.threshold}, "threshold", "With --from fail a case only if its score with the plugin, the "+
+		"mean over its trials, is below `X`, above 0 and up to 1; default: 1.")
 	f.list(&o.ignore, "ignore", "With --from leave out these settings of sessions, `KEY,...`: "+
 		strings.Join(suite.Ignorable(), ", ")+".", suite.Ignorable()...)
 	f.BoolVar(&o.scaffold, "scaffold", false,
@@ -83,6 +87,9 @@ func (o runOptions) fromLine(mode string) string {
 	}
 	if s.trials > 0 {
 		args = append(args, "--trials", strconv.Itoa(s.trials))
+	}
+	if s.threshold > 0 {
+		args = append(args, "--threshold", strconv.FormatFloat(s.threshold, 'f', -1, 64))
 	}
 	if s.scaffold {
 		args = append(args, "--scaffold")
@@ -233,7 +240,8 @@ func (a *App) suiteOptions(o *runOptions, format suite.Format, root, dir string)
 	}
 	options := suite.Options{
 		Out: out, JudgeModel: from.judgeModel, Scripts: from.scaffold, Servers: from.servers, Trials: from.trials,
-		Tags: listed(strings.Split(from.tags, ",")...), Ignore: listed(strings.Split(from.ignore, ",")...),
+		Threshold: from.threshold,
+		Tags:      listed(strings.Split(from.tags, ",")...), Ignore: listed(strings.Split(from.ignore, ",")...),
 	}
 	chosen := playbook.Agent{Kind: "claude-cli"}
 	switch recorded, was := suite.RecordedAgent(disk.Tree(root), filepath.Join(root, o.cassettes)); {

@@ -225,6 +225,9 @@ type Trials struct {
 
 	// PassRate is the share of the trials that must pass, above 0 and up to 1; 0: not given. See [Trials.Need].
 	PassRate float64 `yaml:"pass_rate" above:"0" max:"1"`
+
+	// Score, if it is not 0, is what the mean of the trials' scores must reach in the place of that.
+	Score float64 `yaml:"score" above:"0" max:"1"`
 }
 
 func (t *Trials) decode(n *doc.Node) {
@@ -233,6 +236,10 @@ func (t *Trials) decode(n *doc.Node) {
 	}
 	if n.Get("pass") != nil && n.Get("pass_rate") != nil {
 		n.Errorf("pass_rate", "give either `pass` or `pass_rate`")
+		return
+	}
+	if n.Get("score") != nil && (n.Get("pass") != nil || n.Get("pass_rate") != nil) {
+		n.Errorf("score", "give either `score`, or `pass` or `pass_rate`")
 		return
 	}
 	if t.Pass > t.Count {

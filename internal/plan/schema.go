@@ -179,7 +179,11 @@ func refineStep(s *doc.Schema) {
 	s.OneOf[1].Properties = map[string]*doc.Schema{"with": never}
 }
 
-func refineTrials(s *doc.Schema) { s.Not = having("pass", "pass_rate") }
+func refineTrials(s *doc.Schema) {
+	s.Not = &doc.Schema{AnyOf: []*doc.Schema{
+		having("pass", "pass_rate"), having("score", "pass"), having("score", "pass_rate"),
+	}}
+}
 
 func refinePermissionRule(s *doc.Schema) { s.AnyOf = eachHaving("tool", "path") }
 
@@ -285,6 +289,7 @@ var descriptions = map[string]string{
 	"Cassette.AllowUnused": "Tools whose recorded answers need not all be used; * stands for anything. " +
 		"Not with level run.",
 	"Playbook.Trials": "How often each case is tried with each variant, and how often it has to pass.",
+	"Trials.Score":    "Mean score that the trials must reach, each the share of its evaluators that pass, by weight.",
 	"Trials.PassRate": "Share of the trials that must pass. Either pass or pass_rate.",
 	"Sandbox.Kind":    "What confines agents, run steps and judges; default: auto, the strongest that there is.",
 	"Sandbox.Network": "Who reaches the network; default: agent, which is the agent's process alone.",

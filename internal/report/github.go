@@ -80,7 +80,7 @@ func (f flaw) title(run string) string {
 	if f.check != "" {
 		what += "/" + f.check
 	}
-	return what + ": " + words(f.outcome) + trials(f.passed, f.of.Trials, f.of.Need)
+	return what + ": " + words(f.outcome) + trials(f.passed, f.of)
 }
 
 // words returns the label of an outcome without its symbol.

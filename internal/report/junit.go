@@ -156,7 +156,7 @@ func junitCases(run Run, r Result, trials []Unit) []junitCase {
 		{"variant", visible(r.Variant)},
 		{"case", visible(r.Case)},
 		{"outcome", string(r.Outcome)},
-		{"trials", fmt.Sprintf("%d/%d, need %d", r.Passed, r.Trials, r.Need)},
+		{"trials", fmt.Sprintf("%d/%d, %v", r.Passed, r.Trials, r.rule)},
 	}, "score", r.Score)}
 	if r.Stops != "" {
 		c.Properties.List = append(c.Properties.List, junitProperty{"stop", visible(r.Stops)})
@@ -173,7 +173,7 @@ func junitCases(run Run, r Result, trials []Unit) []junitCase {
 		c.Properties = &junitProperties{number(outcome, "score", check.Score)}
 		head := ""
 		if r.Trials > 1 {
-			head = fmt.Sprintf("%d/%d trials, need %d", check.Passed, r.Trials, r.Need)
+			head = fmt.Sprintf("%d/%d trials, %v", check.Passed, r.Trials, r.rule)
 		}
 		c.end(check.Outcome, head, check.Findings, r.Trials)
 		c.compared(r, check.Outcome)
@@ -186,7 +186,7 @@ func junitCases(run Run, r Result, trials []Unit) []junitCase {
 func wholeText(r Result) string {
 	var parts []string
 	if r.Trials > 1 {
-		parts = append(parts, fmt.Sprintf("%d/%d trials, need %d", r.Passed, r.Trials, r.Need))
+		parts = append(parts, fmt.Sprintf("%d/%d trials, %v", r.Passed, r.Trials, r.rule))
 	}
 	if r.NotRun > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d not run", r.NotRun, r.Trials))

@@ -110,7 +110,7 @@ func (s source) report() (*Report, error) {
 		Run: Run{
 			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State),
 			Tool: m.Tool, Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials,
-			Need: m.Need, Judged: m.Evaluators, Again: m.Again, Rejudged: m.Rejudged,
+			Need: m.Need, NeedScore: m.NeedScore, Judged: m.Evaluators, Again: m.Again, Rejudged: m.Rejudged,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
 		Mutants: s.mutants, artifacts: s.artifacts, came: func() *baseline.Baseline { return baseline.Of(m, s.units) },

@@ -87,6 +87,9 @@ func (m *markdown) mutants(of *result.Mutants) {
 
 // trialRule says how many trials there are and how many must pass.
 func trialRule(r Run) string {
+	if r.NeedScore > 0 {
+		return fmt.Sprintf("%d trials, %v", r.Trials, result.Rule{Score: r.NeedScore})
+	}
 	if r.Trials <= 1 {
 		return "1 trial"
 	}
@@ -235,12 +238,12 @@ func (m *markdown) failures(rep *Report) {
 			m.row([]string{"", "case", "variant", "what", "why", "stopped", "where"})
 			m.row([]string{"---", "---", "---", "---", "---", "---", "---"})
 		}
-		what := strings.TrimSpace(trials(f.passed, f.of.Trials, f.of.Need))
+		what := strings.TrimSpace(trials(f.passed, f.of))
 		switch {
 		case f.job != "":
 			what = "job " + code(f.job)
 		case f.check != "":
-			what = code(f.check) + trials(f.passed, f.of.Trials, f.of.Need)
+			what = code(f.check) + trials(f.passed, f.of)
 		}
 		m.row([]string{
 			f.label(), code(f.of.Case), code(f.of.Variant), what, why(f.findings, f.of),
@@ -250,11 +253,11 @@ func (m *markdown) failures(rep *Report) {
 }
 
 // trials says how many trials passed, if there are several.
-func trials(passed, of, need int) string {
-	if of <= 1 {
+func trials(passed int, of Result) string {
+	if of.Trials <= 1 && of.rule.Score == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %d/%d trials, need %d", passed, of, need)
+	return fmt.Sprintf(" %d/%d trials, %v", passed, of.Trials, of.rule)
 }
 
 // shownFindings is how many findings a row of failures shows.

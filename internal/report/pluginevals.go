@@ -115,7 +115,9 @@ func (rep *Report) pluginEvals() ([]byte, error) {
 	}
 	a := aggregateResult{
 		SchemaVersion: 1, ClaudeVersion: rep.Run.Tool, StartedAt: rep.Run.CreatedAt.UTC(),
-		Suite: aggregateSuite{Root: rep.Run.Playbook.Path, Ablation: "none", Threshold: 1, Plugins: []string{}},
+		Suite: aggregateSuite{
+			Root: rep.Run.Playbook.Path, Ablation: "none", Threshold: cmp.Or(rep.Run.NeedScore, 1), Plugins: []string{},
+		},
 	}
 	if len(references) == 2 {
 		a.Suite.Ablation = "with-without"
@@ -177,7 +179,6 @@ func armRunOf(u Unit, reference bool) armRun {
 			run.CostUSD = m.Cost.Amount
 		}
 	}
-	sum, weight := 0.0, 0.0
 	if r.MockRefused { // nothing else counts
 		return run
 	}
@@ -196,29 +197,28 @@ func armRunOf(u Unit, reference bool) armRun {
 			why := fmt.Sprintf("%s: %s: %s", e.Name, e.Outcome, e.Reason)
 			run.Error = &why
 		}
-		if weight += e.Weight * counted(g.Scored); g.Passed {
-			sum += e.Weight * counted(g.Scored)
-		}
 		run.Graders = append(run.Graders, g)
 	}
 	switch {
 	case u.Outcome == result.Error || u.Outcome == result.Skip || u.Outcome == result.NotRun:
 		why := cmp.Or(r.Reason, string(u.Outcome))
 		run.Error = &why
-	case u.Outcome == result.Fail && sum == weight:
+	case u.Outcome == result.Fail && !slices.ContainsFunc(run.Graders, graderRun.failed):
 		run.Graders = append(run.Graders, graderRun{
 			Name: endsGrader, Weight: 1, Explanation: cmp.Or(r.Reason, r.Stop), Scored: true,
 		})
-		weight++
 	}
 	if run.Error != nil {
 		run.Graders = []graderRun{} // of some nothing is known
-	} else if weight > 0 {
-		run.Score = sum / weight
-		run.Passed = u.Outcome == result.Pass || sum == weight
+	} else {
+		run.Score, _ = r.Graded()
+		run.Passed = u.Outcome == result.Pass
 	}
 	return run
 }
+
+// failed reports whether the grader counts, and has not passed.
+func (g graderRun) failed() bool { return g.Scored && !g.Passed }
 
 func counted(yes bool) float64 {
 	if yes {

@@ -62,6 +62,8 @@ type Run struct {
 	// Trials is the number of trials of each case under each variant; Need of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
+	// NeedScore, if it is not 0, is the mean score that they must reach in the place of that.
+	NeedScore float64 `json:"need_score,omitempty"`
 	// Selection says that the run has only some of the playbook's units; nil: it has all.
 	Selection *Selection `json:"selection,omitempty"`
 	// Again is the run whose units this one ran again; empty: there is none.

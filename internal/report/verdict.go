@@ -31,6 +31,7 @@ type Result struct {
 
 	// whole is the outcome of the trials without the checks.
 	whole result.Outcome
+	rule  result.Rule
 }
 
 // Check is one evaluator over all trials of a case under a variant.
@@ -61,7 +62,7 @@ func resultOf(t result.Trials) Result {
 	r := Result{
 		Case: t.Units[0].Case, Variant: t.Units[0].Variant, Reference: t.Reference, Outcome: t.Outcome,
 		Passed: t.Count[result.Pass], Trials: len(t.Units), Need: t.Need, NotRun: t.Count[result.NotRun],
-		Score: t.Score, whole: t.Whole, Stops: t.Stops(),
+		Score: t.Score, whole: t.Whole, rule: t.Rule, Stops: t.Stops(),
 	}
 	for _, u := range t.Units {
 		r.Findings = append(r.Findings, findings(u)...)

@@ -243,6 +243,38 @@ func (u Unit) Score() *float64 {
 	return &mean
 }
 
+// Graded returns the share of the evaluators that passed, by weight, as evals of plugins count it: those that only
+// report do not count, and a unit that failed by a limit or a step, although all passed, has failed a further one. It
+// is 0 if the agent did what a mock refuses. Ok is false if nothing is known.
+func (u Unit) Graded() (score float64, ok bool) {
+	if u.Outcome != Pass && u.Outcome != Fail {
+		return 0, false
+	}
+	if u.MockRefused {
+		return 0, true
+	}
+	sum, weight := 0.0, 0.0
+	for _, e := range u.Evaluations {
+		switch e.Outcome {
+		case Reported:
+			continue
+		case Pass:
+			sum += e.Weight
+		case Fail:
+		default:
+			return 0, false
+		}
+		weight += e.Weight
+	}
+	if u.Outcome == Fail && sum == weight {
+		weight++
+	}
+	if weight == 0 {
+		return 0, false
+	}
+	return sum / weight, true
+}
+
 // Telling reports whether what the unit took says something about others: an agent ran and did its work.
 func (u Unit) Telling() bool {
 	return !u.Replayed && (u.Outcome == Pass || u.Outcome == Fail || u.Outcome == Completed)

@@ -8,8 +8,7 @@ import (
 // Trials is the result of all trials of one case under one variant.
 type Trials struct {
 	Units []Unit
-	// Need is how many of them must pass.
-	Need int
+	Rule
 	// Reference says that the variant is there to be compared with, see [Trials.Counts].
 	Reference bool
 	// Outcome is the verdict: Whole if that is bad, else the outcome of the first evaluator whose outcome is bad, else
@@ -23,6 +22,21 @@ type Trials struct {
 	Score *float64
 	// Evaluators has each evaluator that judged any trial, in the playbook's order.
 	Evaluators []Evaluator
+}
+
+// Rule says when the trials of a case under a variant pass.
+type Rule struct {
+	// Need is how many of them must pass.
+	Need int
+	// Score, if it is not 0, is what the mean of [Unit.Graded] must reach in the place of that.
+	Score float64
+}
+
+func (r Rule) String() string {
+	if r.Score > 0 {
+		return "need a score of " + FormatScore(r.Score)
+	}
+	return fmt.Sprintf("need %d", r.Need)
 }
 
 // Evaluator is the verdict of one evaluator on all trials of a case under a variant.
@@ -67,23 +81,27 @@ func (o Outcome) Bad() bool {
 	return true
 }
 
-// JudgeTrials returns the verdict on the trials of one case under one variant, of which there is at least one and need
-// must pass. A trial that has not run has the outcome [NotRun].
+// JudgeTrials returns the verdict on the trials of one case under one variant, of which there is at least one, by
+// a rule. A trial that has not run has the outcome [NotRun].
 //
 // If any trial is an error, so is the verdict, since nothing is known about that trial. The verdict is [NotRun] if the
-// trials that have not run could change it. Each evaluator must pass in as many trials as must pass as a whole.
-func JudgeTrials(units []Unit, need int) Trials {
-	t := Trials{Units: units, Need: need, Reference: units[0].Reference, Count: make(Count)}
+// trials that have not run could change it. Each evaluator must pass in as many trials as must pass as a whole; where
+// the score decides, what an evaluator fails is only reported if the score is reached.
+func JudgeTrials(units []Unit, rule Rule) Trials {
+	t := Trials{Units: units, Rule: rule, Reference: units[0].Reference, Count: make(Count)}
 	var scores []*float64
 	for _, u := range units {
 		t.Count.add(u.Outcome)
 		scores = append(scores, u.Score())
 	}
 	t.Score = Mean(scores)
-	t.Whole = whole(t.Count, len(units), need)
+	t.Whole = rule.whole(t.Count, units)
 	t.Outcome = t.Whole
 	for _, name := range evaluators(units) {
-		e := judgeEvaluator(name, units, need)
+		e := judgeEvaluator(name, units, rule.Need)
+		if rule.Score > 0 && t.Whole == Pass && e.Outcome == Fail {
+			e.Outcome = Reported
+		}
 		t.Evaluators = append(t.Evaluators, e)
 		if !t.Outcome.Bad() && e.Outcome.Bad() { // the evaluator passed too few trials, though enough passed as a whole
 			t.Outcome = e.Outcome
@@ -101,20 +119,45 @@ func (t Trials) Counts() Outcome {
 	return t.Outcome
 }
 
-func whole(count Count, trials, need int) Outcome {
+func (r Rule) whole(count Count, units []Unit) Outcome {
 	switch {
 	case count[Error] > 0:
 		return Error
-	case count[Skip] == trials:
+	case count[Skip] == len(units):
 		return Skip
-	case count[Pass]+count[Completed]+count[NotRun] < need:
+	case r.Score > 0:
+		return r.scored(units)
+	case count[Pass]+count[Completed]+count[NotRun] < r.Need:
 		return Fail
 	case count[NotRun] > 0:
 		return NotRun
-	case count[Pass] >= need:
+	case count[Pass] >= r.Need:
 		return Pass
 	}
 	return Completed
+}
+
+// scored is the verdict by the mean score of the trials. That of one which is not known is not made up.
+func (r Rule) scored(units []Unit) Outcome {
+	sum, notRun := 0.0, 0
+	for _, u := range units {
+		score, ok := u.Graded()
+		switch {
+		case u.Outcome == NotRun:
+			notRun++
+		case !ok:
+			return Error
+		}
+		sum += score
+	}
+	need := r.Score*float64(len(units)) - 1e-9 // 0.7 of 3 trials is 2.0999999999999996
+	switch {
+	case sum+float64(notRun) < need:
+		return Fail
+	case notRun > 0:
+		return NotRun
+	}
+	return Pass
 }
 
 // evaluators returns the names of the evaluators that judged any trial.

@@ -122,13 +122,64 @@ func TestJudgeTrials(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := JudgeTrials(tt.trials, tt.need)
+			r := JudgeTrials(tt.trials, Rule{Need: tt.need})
 			require.Equal(t, tt.want, r.Outcome, tt.reason)
 			var checks []Outcome
 			for _, e := range r.Evaluators {
 				checks = append(checks, e.Outcome)
 			}
 			require.Equal(t, tt.checks, checks, tt.reason)
+		})
+	}
+}
+
+// TestJudgeTrialsByScore: the mean score decides over failures, and over nothing else.
+func TestJudgeTrialsByScore(t *testing.T) {
+	weighed := func(u Unit, weights ...float64) Unit {
+		for i, w := range weights {
+			u.Evaluations[i].Weight = w
+		}
+		return u
+	}
+	half := weighed(trial(1, Fail, Pass, Fail, Reported), 1, 1, 100)
+	good := weighed(trial(2, Pass, Pass, Pass), 1, 1)
+	refused := weighed(trial(3, Fail, Pass, Pass), 1, 1)
+	refused.MockRefused = true
+	inexact := weighed(trial(1, Fail, Pass, Fail), 7, 3)
+	tests := []struct {
+		name   string
+		trials []Unit
+		score  float64
+		want   Outcome
+		checks []Outcome
+	}{
+		{"reached", []Unit{half}, 0.5, Pass, []Outcome{Pass, Reported, Reported}},
+		{"missed", []Unit{half}, 0.51, Fail, []Outcome{Pass, Fail, Reported}},
+		{"the mean of the trials", []Unit{half, good}, 0.75, Pass, nil},
+		{"below the mean", []Unit{half, good}, 0.76, Fail, nil},
+		{"a sum that is not exact", []Unit{inexact, inexact, inexact}, 0.7, Pass, nil},
+		{"a limit", []Unit{weighed(trial(1, Fail, Pass), 1)}, 0.51, Fail, nil},
+		{"a limit counts as one more", []Unit{weighed(trial(1, Fail, Pass), 1)}, 0.5, Pass, nil},
+		{"what a mock refuses", []Unit{refused}, 0.01, Fail, nil},
+		{"an error", []Unit{good, weighed(trial(3, Error, Pass), 1)}, 0.01, Error, nil},
+		{"an evaluator that said nothing", []Unit{good, weighed(trial(3, Pass, Pass, Skip), 1, 1)}, 0.01, Error, nil},
+		{"a trial that was skipped", []Unit{good, trial(3, Skip)}, 0.01, Error, nil},
+		{"nothing that decides", []Unit{good, trial(3, Pass, Reported)}, 0.01, Error, nil},
+		{"completed", []Unit{trial(1, Completed)}, 0.01, Error, nil},
+		{"not run", []Unit{good, trial(3, NotRun)}, 0.5, NotRun, nil},
+		{"not run, and cannot save it", []Unit{half, trial(3, NotRun)}, 0.8, Fail, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := JudgeTrials(tt.trials, Rule{Need: len(tt.trials), Score: tt.score})
+			require.Equal(t, tt.want, r.Outcome)
+			if tt.checks != nil {
+				var checks []Outcome
+				for _, e := range r.Evaluators {
+					checks = append(checks, e.Outcome)
+				}
+				require.Equal(t, tt.checks, checks)
+			}
 		})
 	}
 }

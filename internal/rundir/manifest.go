@@ -61,6 +61,8 @@ type Manifest struct {
 	// Trials is the number of trials of each case and variant, at least 1, and Need is how many of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
+	// NeedScore, if it is not 0, is the mean score that they must reach in the place of that.
+	NeedScore float64 `json:"need_score,omitempty"`
 	// Selection says which of the playbook's units, cases and variants the run has; nil: all.
 	Selection *Selection `json:"selection,omitempty"`
 	// Part says that the run has only some of the units that are listed so far, which other runs complete; nil: it has
@@ -255,6 +257,8 @@ func (m *Manifest) checkRange() error {
 		return fmt.Errorf("trials is %d: want at least 1", m.Trials)
 	case m.Need < 1 || m.Need > m.Trials:
 		return fmt.Errorf("need is %d: want 1 to the number of trials, %d", m.Need, m.Trials)
+	case m.NeedScore < 0 || m.NeedScore > 1:
+		return fmt.Errorf("need_score is %v: want 0 to 1", m.NeedScore)
 	case !sha256Digest.MatchString(m.Playbook.Digest):
 		return fmt.Errorf("the playbook's digest is %q: want sha256: and 64 hexadecimal digits", m.Playbook.Digest)
 	}

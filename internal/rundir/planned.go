@@ -16,7 +16,8 @@ import (
 func ManifestOf(planned *plan.Plan) Manifest {
 	pb := planned.Playbook
 	m := Manifest{
-		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
+		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), NeedScore: pb.Trials.Score,
+		Human:  pb.Report.Human.Enabled,
 		Judges: make(map[string][]string), Ablate: pb.AblatedAlso,
 		AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
 	}

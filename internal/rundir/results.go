@@ -398,7 +398,7 @@ func (m Manifest) cells(units []result.Unit) []result.Trials {
 	}
 	cells := make([]result.Trials, len(trials))
 	for i, t := range trials {
-		cells[i] = result.JudgeTrials(t, m.Need)
+		cells[i] = result.JudgeTrials(t, result.Rule{Need: m.Need, Score: m.NeedScore})
 	}
 	return cells
 }

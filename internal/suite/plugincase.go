@@ -397,6 +397,10 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 			doc.Pairs{{Key: "run", Value: "rm -r " + scaffoldDir}})
 	}
 	steps = append(steps, doc.Pairs{{Key: "uses", Value: "builtin:sdd-eval/acp.prompt"}})
+	trials := doc.Pairs{{Key: "count", Value: c.top.Runs}}
+	if r.Threshold != 0 && r.Threshold != 1 {
+		trials = append(trials, doc.Pair{Key: "score", Value: r.Threshold})
+	}
 	p := doc.Pairs{
 		{Key: "name", Value: name, Comment: Head + r.Name + "/" + r.evals},
 		{Key: "variants", Value: variants},
@@ -405,7 +409,7 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 			{Key: "strategy", Value: doc.Pairs{{Key: "matrix", Value: doc.Pairs{{Key: "variant", Value: arms}}}}},
 			{Key: "steps", Value: steps},
 		}}}}}},
-		{Key: "trials", Value: doc.Pairs{{Key: "count", Value: c.top.Runs}}},
+		{Key: "trials", Value: trials},
 		{Key: "limits", Value: doc.Pairs{{Key: "timeout", Value: fmt.Sprintf("%ds", e.TimeoutSeconds)}}},
 		{Key: "expect_stop", Value: []string{"end_turn", "max_turn_requests"}},
 	}

@@ -82,6 +82,8 @@ type Options struct {
 	Tags []string
 	// Trials, if it is not 0, takes the place of what the suite says of how often a case is tried.
 	Trials int
+	// Threshold, if it is not 0, is the score below which a case fails, as --threshold says.
+	Threshold float64
 	// Scripts: scripts that prepare workspaces are taken over, as steps that run confined.
 	Scripts bool
 	// Servers: MCP servers of a plugin that are not mocked are taken over, as programs that agents start.
