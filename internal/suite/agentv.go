@@ -371,6 +371,9 @@ func (r *agentv) tests(n *doc.Node, dir string, depth int) (all []agentvTest, er
 		return r.testFiles(n.Text(), dir, depth)
 	case doc.List:
 		for i, item := range n.Items() {
+			if r.full(len(all)) {
+				break
+			}
 			if item.Kind() == doc.String {
 				more, err := r.tests(item, dir, depth)
 				if err != nil {

@@ -53,6 +53,21 @@ type prompt struct {
 	label string
 	text  string
 	bad   string // why it cannot be asked
+	id    string
+	file  string // that has it, as the configuration names it
+}
+
+// named reports whether a test that names the prompts it is for means this one.
+func (p prompt) named(ref string) bool {
+	label := p.label
+	if label == "" {
+		label = strings.TrimPrefix(p.file+": "+p.text, ": ")
+	}
+	start, several := strings.CutSuffix(ref, "*")
+	return slices.ContainsFunc([]string{label, p.id}, func(name string) bool {
+		return name != "" && (name == ref || strings.HasPrefix(name, ref+":") ||
+			several && strings.HasPrefix(name, start))
+	})
 }
 
 // promptfooKeys are the keys of a configuration.
@@ -125,7 +140,7 @@ func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
 	if err := r.readAll(); err != nil {
 		return nil, err
 	}
-	if len(r.Cases) == 0 {
+	if len(r.Cases) == 0 && len(r.Problems) == 0 {
 		return nil, fmt.Errorf("%s has no tests", file)
 	}
 	if r.whole() && len(r.written) > 0 {
@@ -148,12 +163,12 @@ func (r *promptfoo) refuse(at doc.Position, key, what string) { r.cannot(at, "",
 func (r *promptfoo) readAll() error {
 	scenarios := r.root.Get("scenarios")
 	if tests := r.root.Get("tests"); tests != nil || scenarios == nil {
-		all := r.readTests(tests, r.dir)
+		all := r.readTests(tests, r.dir, 0)
 		if tests == nil {
 			all = []testCase{{at: r.root.Position()}}
 		}
 		for _, t := range all {
-			if err := r.add(t, nil); err != nil {
+			if err := r.add(t, testCase{}); err != nil {
 				return err
 			}
 		}
@@ -164,10 +179,10 @@ func (r *promptfoo) readAll() error {
 		for _, item := range r.listed(s.Get("config"), "config") {
 			config = append(config, r.readTest(item, r.dir))
 		}
-		tests := r.readTests(s.Get("tests"), r.dir)
+		tests := r.readTests(s.Get("tests"), r.dir, 0)
 		for _, c := range config {
 			for _, t := range tests {
-				if err := r.add(t, &c); err != nil {
+				if err := r.add(t, c); err != nil {
 					return err
 				}
 			}
@@ -225,7 +240,10 @@ func (r *promptfoo) readPrompts(n *doc.Node) {
 			case item.Kind() == doc.String:
 				r.readPrompt(item, item.Text(), "")
 			case item.Get("raw") != nil:
-				r.addPrompt(prompt{item.Position(), item.Get("label").Text(), item.Get("raw").Text(), ""})
+				r.addPrompt(prompt{
+					at: item.Position(), label: item.Get("label").Text(), text: item.Get("raw").Text(),
+					id: item.Get("id").Text(),
+				})
 			default:
 				text := item.Get("id").Text()
 				if text == "" {
@@ -249,17 +267,21 @@ var promptFileName = lazyregexp.New(`^[^\s{}]+\.(txt|md|json|jsonl|ya?ml|csv|j2|
 
 // readPrompt reads one prompt, or those of a file.
 func (r *promptfoo) readPrompt(n *doc.Node, text, label string) {
+	p := prompt{at: n.Position(), label: label}
 	name, named := strings.CutPrefix(text, "file://")
 	if kind, _, ok := strings.Cut(text, "://"); ok && !named && !strings.ContainsAny(kind, " \n{") {
-		r.addPrompt(prompt{n.Position(), label, "", fmt.Sprintf("prompts of %s:// are not fetched", kind)})
+		p.bad = fmt.Sprintf("prompts of %s:// are not fetched", kind)
+		r.addPrompt(p)
 		return
 	}
 	if strings.HasPrefix(text, "exec:") {
-		r.addPrompt(prompt{n.Position(), label, "", "a program makes the prompt: write it out"})
+		p.bad = "a program makes the prompt: write it out"
+		r.addPrompt(p)
 		return
 	}
 	if !named && !promptFileName.MatchString(text) {
-		r.addPrompt(prompt{n.Position(), label, text, ""})
+		p.text = text
+		r.addPrompt(p)
 		return
 	}
 	files, err := r.glob(r.dir, name)
@@ -267,7 +289,8 @@ func (r *promptfoo) readPrompt(n *doc.Node, text, label string) {
 		files = []string{name}
 	}
 	for _, file := range files {
-		p := prompt{at: n.Position(), label: label}
+		p := p
+		p.file = r.shown(file)
 		ext := strings.ToLower(filepath.Ext(file))
 		ext, _, _ = strings.Cut(ext, ":")
 		switch ext {
@@ -344,8 +367,30 @@ func message(text string) (question, bad string) {
 }
 
 // add adds the cases that a test becomes: one for each prompt and each choice among values that are lists.
-func (r *promptfoo) add(t testCase, scenario *testCase) error {
-	t = r.defaults.merge(scenario).merge(&t)
+func (r *promptfoo) add(t, scenario testCase) error {
+	t = scenario.merge(t)
+	common := r.defaults
+	if t.own {
+		common.asserts = nil
+	}
+	t = common.merge(t)
+	asked := r.prompts
+	if len(t.prompts) > 0 {
+		asked = nil
+		for _, p := range r.prompts {
+			if slices.ContainsFunc(t.prompts, p.named) {
+				asked = append(asked, p)
+			}
+		}
+		for _, ref := range t.prompts {
+			if !slices.ContainsFunc(r.prompts, func(p prompt) bool { return p.named(ref) }) {
+				t.cannot(t.at, "prompts", fmt.Sprintf("%q is the label of no prompt", ref))
+			}
+		}
+		if len(asked) == 0 {
+			asked = r.prompts[:1] // it is a case, of which the problems are told
+		}
+	}
 	vars := []map[string]any{maps.Clone(t.values())}
 	if !t.fixed {
 		for _, v := range t.vars {
@@ -368,10 +413,7 @@ func (r *promptfoo) add(t testCase, scenario *testCase) error {
 		}
 	}
 	for _, values := range vars {
-		for _, p := range r.prompts {
-			if len(t.prompts) > 0 && !slices.Contains(t.prompts, p.label) {
-				continue
-			}
+		for _, p := range asked {
 			if len(r.Cases) == maxCases {
 				return errTooMany
 			}

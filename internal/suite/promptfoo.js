@@ -23,7 +23,7 @@ const find = async () => {
   if (!known) throw new Error("the code gave neither a boolean, a number nor {pass, score, reason} but " + JSON.stringify(r));
   let pass = typeof r === "boolean" ? r : typeof r === "number" ? c.threshold == null ? r > 0 : r >= c.threshold : r.pass;
   let score = typeof r === "number" ? r : Number(r.score ?? pass);
-  if (c.not) { pass = !pass; score = 1 - score; }
+  if (c.not) { pass = !pass; if (typeof r === "boolean") score = 1 - score; }
   const reason = String(r.reason ?? "the code gave " + JSON.stringify(r));
   console.log(JSON.stringify(c.scored ? {score: Math.min(1, Math.max(0, score)), reasoning: reason} : {pass, reason}));
 })().catch(e => { console.error(e); process.exit(1); });

@@ -31,6 +31,6 @@ elif isinstance(r, (int, float)):
 else:
     sys.exit("the code gave neither a boolean, a number nor a dict but %r" % (r,))
 if c.get("not"):
-    passed, score = not passed, 1 - score
+    passed, score = not passed, 1 - score if isinstance(r, bool) else score
 reason = str(r.get("reason") if isinstance(r, dict) else "the code gave %r" % r)
 print(json.dumps({"score": min(1, max(0, score)), "reasoning": reason} if c.get("scored") else {"pass": passed, "reason": reason}))

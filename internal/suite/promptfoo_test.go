@@ -121,12 +121,24 @@ secret
 prompts: ["Ask {{x}}", file://../secret/notes.txt, file://linked.txt]
 tests:
   - {description: path, vars: {x: file://../secret/notes.txt}, assert: [{type: contains, value: file:///etc/passwd}]}
-  - {description: link, vars: {x: file://linked.txt}, assert: [{type: python, value: file://linked.txt}]}
+  - {description: link, vars: {x: file://linked.txt}, assert: [{type: python, value: file://linked.py}]}
   - {description: grow, vars: {x: "{{a}}", `+grow+`}, assert: [{type: contains, value: x}]}
   - file://../secret/*.yaml
   - file://dir/tests.yaml
+  - file://self.yaml
+  - file://wide.yaml
+-- shop/self.yaml --
+- self.yaml
+-- shop/wide.yaml --
+`+strings.Repeat("- wider.yaml\n", 3000)+`
+-- shop/wider.yaml --
+`+strings.Repeat("- empty.yaml\n", 3000)+`
+-- shop/empty.yaml --
+[]
 `)))
-	for link, target := range map[string]string{"linked.txt": "../secret/notes.txt", "dir": "../secret"} {
+	for link, target := range map[string]string{
+		"linked.txt": "../secret/notes.txt", "linked.py": "../secret/notes.txt", "dir": "../secret",
+	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
 	o := options(dir)
@@ -136,12 +148,15 @@ tests:
 	all := shown(t, dir, s, o)
 	assert.NotContains(t, all, "secret\n")
 	for _, want := range []string{
-		"promptfooconfig.yaml:1:", "path: vars.x: ", "path: contains.value: ", "link: vars.x: ", "link: python.value: ",
+		"promptfooconfig.yaml:1:", "path: vars.x: ", "path: contains.value: ", "link: vars.x: ",
+		"link: python: value: \"linked.py\": DIR/linked.py is a symbolic link",
 		"grow: prompts: the values of a text have more than 1048576 bytes",
 		"promptfooconfig.yaml:6:5: : tests: ", "promptfooconfig.yaml:7:5: : tests: ",
+		"self.yaml:1:3: : tests: files of tests name each other too deeply",
 	} {
 		assert.Contains(t, all, want)
 	}
+	assert.Equal(t, 1, strings.Count(all, `"empty.yaml": the suite names more than 4000 files`))
 }
 
 // FuzzPromptfoo checks that what a configuration says is either a problem or in an eval file that can be read.

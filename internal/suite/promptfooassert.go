@@ -105,6 +105,11 @@ func (r *promptfoo) evaluations(list []assertion, values map[string]any, count m
 			if len(a.members) == 0 || not {
 				cannot(a.at, a.kind, "it has no assertions, or says that they must not hold")
 			}
+			had := len(members)
+			members = slices.DeleteFunc(members, func(e evaluation) bool { return e.reports })
+			if had > 0 && len(members) == 0 {
+				cannot(a.at, a.kind, "every assertion in it has the weight 0, so it could not fail")
+			}
 			to.keys = r.set(a, members, &to, scored)
 			all = append(all, to)
 			continue
@@ -282,7 +287,6 @@ func regexAssert(a *claim) error {
 	if !ok {
 		return errors.New("value: must be a regular expression")
 	}
-	// An expression may have braces that are no template.
 	pattern, err := render(text, a.values)
 	if err != nil {
 		return fmt.Errorf("value: %w", err)
@@ -404,7 +408,7 @@ func rubricAssert(a *claim) error {
 	a.to.kind, a.to.keys = a.r.rubrics(a.to.from, criteria...)
 	if a.threshold != nil && a.kind == "llm-rubric" {
 		prompt := "Score how well the answer of a coding agent meets this, from 0 to 1:\n" +
-			strings.ReplaceAll(criteria[0], "{{", "{ {") + "\n\nThe answer:\n{{candidate_answer}}\n"
+			strings.ReplaceAll(strings.Join(criteria, "\n\n"), "{{", "{ {") + "\n\nThe answer:\n{{candidate_answer}}\n"
 		a.to.keys = append(a.r.model(), doc.Pair{Key: "prompt", Value: prompt})
 		a.to.threshold = *a.threshold
 	}
@@ -443,6 +447,12 @@ func toolAssert(a *claim) error {
 	}
 	if len(names) == 0 || names[0] == "" {
 		return errors.New("value: must be the name of a tool")
+	}
+	if counted, ok := a.value.(map[string]any); ok && a.not && (counted["min"] != nil || counted["max"] != nil) {
+		return errors.New("value: not so often is nothing that an evaluator says")
+	}
+	if most >= 0 && most < least {
+		return fmt.Errorf("value: no number of calls is at least %d and at most %d: write min", least, most)
 	}
 	a.to.kind = "tool_trajectory"
 	if a.not || most == 0 {

@@ -46,7 +46,7 @@ func scriptAssert(a *claim) error {
 		if !slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(file, ext) }) {
 			return fmt.Errorf("value: %s is not run: %s are", a.r.shown(file), strings.Join(extensions, ", "))
 		}
-		_, data, err := a.r.read(a.r.dir, file)
+		file, data, err := a.r.read(a.r.dir, file)
 		if err != nil {
 			return fmt.Errorf("value: %w", err)
 		}

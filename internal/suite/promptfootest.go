@@ -22,9 +22,9 @@ type testCase struct {
 	asserts        []assertion
 	prefix, suffix string
 	threshold      float64
-	prompts        []string  // labels; empty: all
+	prompts        []string  // which of them, as [prompt.named] has it; empty: all
 	fixed          bool      // values that are lists are values
-	own            bool      // without the assertions that are common
+	own            bool      // without the assertions of defaultTest
 	bad            []Problem // what cannot be honoured
 }
 
@@ -39,7 +39,6 @@ type assertion struct {
 	at                doc.Position
 	kind              string // with not-
 	value, config     any
-	metric            string
 	weight, threshold *float64
 	members           []assertion // of an assert-set
 	bad               []Problem
@@ -55,19 +54,14 @@ func (t testCase) values() map[string]any {
 }
 
 // merge returns the test with what over says besides and instead.
-func (t testCase) merge(over *testCase) testCase {
-	if over == nil {
-		return t
-	}
-	m := *over
+func (t testCase) merge(over testCase) testCase {
+	m := over
 	m.vars = slices.Clone(t.vars)
 	for _, v := range over.vars {
 		m.vars = slices.DeleteFunc(m.vars, func(old variable) bool { return old.name == v.name })
 		m.vars = append(m.vars, v)
 	}
-	if !over.own {
-		m.asserts = slices.Concat(t.asserts, over.asserts)
-	}
+	m.asserts = slices.Concat(t.asserts, over.asserts)
 	m.bad = slices.Concat(t.bad, over.bad)
 	if m.description == "" {
 		m.description = t.description
@@ -84,7 +78,7 @@ func (t testCase) merge(over *testCase) testCase {
 	if m.prompts == nil {
 		m.prompts = t.prompts
 	}
-	m.fixed = m.fixed || t.fixed
+	m.fixed, m.own = m.fixed || t.fixed, m.own || t.own
 	return m
 }
 
@@ -102,7 +96,7 @@ var testKeys = []row{
 	{"metadata", nothing},
 	{"provider", to("nothing, which is told")},
 	{"providers", to("nothing, which is told")},
-	{"prompts", to("the prompts with these labels")},
+	{"prompts", to("the prompts with these labels; `start*` is several. A label of none is an error")},
 	{"config", nothing},
 	{"providerOutput", no("the agent is asked: an answer that is given would judge nobody")},
 	{"assertScoringFunction", no("a function that counts scores is not run")},
@@ -126,14 +120,17 @@ var testOptionKeys = []row{
 }
 
 // readTests reads the tests of a list, or of the files that a text names.
-func (r *promptfoo) readTests(n *doc.Node, dir string) (all []testCase) {
+func (r *promptfoo) readTests(n *doc.Node, dir string, depth int) (all []testCase) {
 	switch n.Kind() {
 	case doc.String:
-		return r.readTestFiles(n, n.Text(), dir)
+		return r.readTestFiles(n, n.Text(), dir, depth)
 	case doc.List:
 		for _, item := range n.Items() {
+			if r.full(len(all)) {
+				break
+			}
 			if item.Kind() == doc.String || item.Get("path") != nil {
-				all = append(all, r.readTests(item, dir)...)
+				all = append(all, r.readTests(item, dir, depth)...)
 			} else {
 				all = append(all, r.readTest(item, dir))
 			}
@@ -151,8 +148,12 @@ func (r *promptfoo) readTests(n *doc.Node, dir string) (all []testCase) {
 }
 
 // readTestFiles reads the tests of files.
-func (r *promptfoo) readTestFiles(n *doc.Node, text, dir string) (all []testCase) {
+func (r *promptfoo) readTestFiles(n *doc.Node, text, dir string, depth int) (all []testCase) {
 	cannot := func(format string, args ...any) { r.cannot(n.Position(), "", "tests", format, args...) }
+	if depth > maxIncluded {
+		cannot("files of tests name each other too deeply")
+		return nil
+	}
 	name := strings.TrimPrefix(text, "file://")
 	if kind, _, ok := strings.Cut(name, "://"); ok {
 		cannot("tests of %s:// are not fetched", kind)
@@ -164,6 +165,9 @@ func (r *promptfoo) readTestFiles(n *doc.Node, text, dir string) (all []testCase
 		return nil
 	}
 	for _, file := range files {
+		if r.full(len(all)) {
+			break
+		}
 		switch strings.ToLower(filepath.Ext(file)) {
 		case ".yaml", ".yml", ".json":
 			root, err := r.load(dir, file)
@@ -171,7 +175,7 @@ func (r *promptfoo) readTestFiles(n *doc.Node, text, dir string) (all []testCase
 				cannot("%v", err)
 				continue
 			}
-			all = append(all, r.readTests(root, filepath.Dir(file))...)
+			all = append(all, r.readTests(root, filepath.Dir(file), depth+1)...)
 		case ".jsonl":
 			all = append(all, r.readLines(n, file)...)
 		case ".csv":
@@ -271,25 +275,25 @@ func (r *promptfoo) readTest(n *doc.Node, dir string) (t testCase) {
 	}
 	mapping(vars, "vars", t.cannot)
 	for _, e := range vars.Entries() {
-		value, err := r.value(e.Value.Value(), r.dir)
+		value, err := r.value(e.Value.Value())
 		if err != nil {
 			t.cannot(e.Position, "vars."+e.Key, err.Error())
 		}
 		t.vars = append(t.vars, variable{e.Key, value})
 	}
 	for _, item := range r.listed(n.Get("assert"), "assert") {
-		t.asserts = append(t.asserts, r.readAssert(item, r.dir, 0))
+		t.asserts = append(t.asserts, r.readAssert(item, 0))
 	}
 	return t
 }
 
 // value returns a value, and what is in the file that it names.
-func (r *promptfoo) value(v any, dir string) (any, error) {
+func (r *promptfoo) value(v any) (any, error) {
 	switch v := v.(type) {
 	case []any:
 		for i := range v {
 			var err error
-			if v[i], err = r.value(v[i], dir); err != nil {
+			if v[i], err = r.value(v[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -303,10 +307,10 @@ func (r *promptfoo) value(v any, dir string) (any, error) {
 		}
 		switch strings.ToLower(filepath.Ext(name)) {
 		case ".json", ".yaml", ".yml":
-			root, err := r.load(dir, name)
+			root, err := r.load(r.dir, name)
 			return root.Value(), err
 		case ".txt", ".md", ".html", ".xml", ".csv", ".sql", ".log", ".diff", ".patch", "":
-			_, data, err := r.read(dir, name)
+			_, data, err := r.read(r.dir, name)
 			return strings.TrimSpace(string(data)), err
 		default:
 			return nil, fmt.Errorf("%q is a program, or no text: write out what it gives", v)
@@ -334,7 +338,7 @@ var assertKeys = []row{
 }
 
 // readAssert reads an assertion.
-func (r *promptfoo) readAssert(n *doc.Node, dir string, depth int) (a assertion) {
+func (r *promptfoo) readAssert(n *doc.Node, depth int) (a assertion) {
 	a.at = n.Position()
 	cannot := func(at doc.Position, key, what string) { a.bad = append(a.bad, Problem{At: at, Key: key, What: what}) }
 	if ref := n.Get("$ref").Text(); ref != "" {
@@ -351,7 +355,7 @@ func (r *promptfoo) readAssert(n *doc.Node, dir string, depth int) (a assertion)
 		}
 	}
 	r.fates(n, "", assertKeys, cannot)
-	a.kind, a.metric = n.Get("type").Text(), n.Get("metric").Text()
+	a.kind = n.Get("type").Text()
 	for key, to := range map[string]**float64{"weight": &a.weight, "threshold": &a.threshold} {
 		if at := n.Get(key); !empty(at) || at.Kind() == doc.Number {
 			f, err := strconv.ParseFloat(at.Text(), 64)
@@ -373,24 +377,18 @@ func (r *promptfoo) readAssert(n *doc.Node, dir string, depth int) (a assertion)
 		r.note(at.Position(), a.kind+".threshold", "every criterion has to hold")
 	}
 	if text, ok := a.value.(string); ok && !(kind == "javascript" || kind == "python") {
-		value, err := r.value(text, dir)
+		value, err := r.value(text)
 		if err != nil {
 			cannot(n.Get("value").Position(), "value", err.Error())
 		}
 		a.value = value
-	} else if name, named := strings.CutPrefix(text, "file://"); named {
-		file, err := r.file(dir, strings.SplitN(name, ":", 2)[0])
-		if err != nil {
-			cannot(n.Get("value").Position(), "value", err.Error())
-		}
-		a.value = "file://" + strings.Replace(name, strings.SplitN(name, ":", 2)[0], file, 1)
 	}
 	if depth > maxNesting {
 		cannot(a.at, "assert", "sets of assertions are too deeply nested")
 		return a
 	}
 	for _, item := range list(n.Get("assert"), "assert", cannot) {
-		a.members = append(a.members, r.readAssert(item, dir, depth+1))
+		a.members = append(a.members, r.readAssert(item, depth+1))
 	}
 	return a
 }
@@ -434,7 +432,7 @@ func (r *promptfoo) readRow(at doc.Position, head, row []string) testCase {
 		key := strings.TrimSpace(head[i])
 		switch {
 		case strings.HasPrefix(key, "__expected"):
-			if strings.TrimSpace(cell) != "" {
+			if cell = strings.TrimSpace(cell); cell != "" {
 				a := expected(cell)
 				a.at = at
 				t.asserts = append(t.asserts, a)
@@ -462,7 +460,11 @@ func (r *promptfoo) readRow(at doc.Position, head, row []string) testCase {
 }
 
 // expectedForm matches what a cell expects: an assertion's type, a threshold and a value.
-var expectedForm = lazyregexp.New(`(?s)^((?:not-)?[a-z][a-z-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`)
+var expectedForm = lazyregexp.New(`(?s)^((?:not-)?` +
+	`(?:trajectory:[a-z-]+|similar:(?:cosine|dot|euclidean)|[a-z][a-z-]*))(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`)
+
+// scriptFile matches names of files that JavaScript or TypeScript is in.
+var scriptFile = lazyregexp.New(`\.[cm]?[jt]sx?$`)
 
 // expected returns the assertion that a cell is short for.
 func expected(cell string) assertion {
@@ -472,6 +474,14 @@ func expected(cell string) assertion {
 	} {
 		if rest, ok := strings.CutPrefix(cell, prefix); ok {
 			return assertion{kind: kind, value: strings.TrimSpace(rest)}
+		}
+	}
+	if name, named := strings.CutPrefix(cell, "file://"); named {
+		if script, _, _ := strings.Cut(name, ".py:"); strings.HasSuffix(script, ".py") || script != name {
+			return assertion{kind: "python", value: cell}
+		}
+		if scriptFile.MatchString(name) {
+			return assertion{kind: "javascript", value: cell}
 		}
 	}
 	m := expectedForm.FindStringSubmatch(cell)
@@ -484,14 +494,7 @@ func expected(cell string) assertion {
 	if m == nil {
 		return assertion{kind: "equals", value: cell}
 	}
-	a := assertion{kind: m[1], value: m[3]}
-	if strings.HasSuffix(m[1], "-any") || strings.HasSuffix(m[1], "-all") {
-		var list []any
-		for part := range strings.SplitSeq(m[3], ",") {
-			list = append(list, strings.TrimSpace(part))
-		}
-		a.value = list
-	}
+	a := assertion{kind: m[1], value: strings.TrimSpace(m[3])}
 	threshold := 0.75
 	if m[2] != "" {
 		threshold, _ = strconv.ParseFloat(m[2], 64)

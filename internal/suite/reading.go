@@ -22,10 +22,11 @@ import (
 type reader struct {
 	*Suite
 	Options
-	dir  string    // absolute: the one with the suite's file
-	tree disk.Tree // nothing outside of it is read
-	docs map[string]*doc.Document
-	told map[Problem]bool
+	dir   string    // absolute: the one with the suite's file
+	tree  disk.Tree // nothing outside of it is read
+	docs  map[string]*doc.Document
+	told  map[Problem]bool
+	named int // files, by patterns
 }
 
 func newReader(dir string, o Options) *reader {
@@ -115,9 +116,16 @@ func (r *reader) glob(dir, pattern string) ([]string, error) {
 	case len(found) > maxCases:
 		return nil, fmt.Errorf("%q names more than %d files", pattern, maxCases)
 	}
+	if r.named += len(found); r.full(0) {
+		return nil, fmt.Errorf("%q: the suite names more than %d files", pattern, 2*maxCases)
+	}
 	slices.Sort(found)
 	return found, nil
 }
+
+// full reports whether what was read so far, which has some tests, is more than a suite may have. That is told, or will
+// be, and the rest needs not be read.
+func (r *reader) full(tests int) bool { return tests > maxCases || r.named > 2*maxCases }
 
 // shown returns a path as comments of playbooks name it.
 func (r *reader) shown(file string) string {
