@@ -240,7 +240,7 @@ func shown(v any, found bool) string {
 // Types are the types that a guard may name.
 func Types() []string { return []string{"string", "number", "bool", "boolean", "object", "array"} }
 
-func typeOf(v any, found bool) string {
+func typeOf(v any) string {
 	switch v.(type) {
 	case string:
 		return "string"
@@ -251,9 +251,6 @@ func typeOf(v any, found bool) string {
 	case []any:
 		return "array"
 	case nil:
-		return "missing"
-	}
-	if !found {
 		return "missing"
 	}
 	return "number"
@@ -270,7 +267,7 @@ func (g Guard) check(args any) error {
 		if want == "boolean" {
 			want = "bool"
 		}
-		if typeOf(v, found) != want {
+		if typeOf(v) != want {
 			return fmt.Errorf("%s = %s is not a %s", g.Path, said, want)
 		}
 	case g.Matches != "":

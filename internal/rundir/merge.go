@@ -325,7 +325,7 @@ func (c *collected) describe(whole *Manifest, parts []*Run) (missing []string) {
 				r.name(), m.State))
 		}
 	}
-	if of := whole.partsOf(parts); of > 0 {
+	if of := parts[0].manifest.Part.Of; of > 0 {
 		for i := 1; i <= of; i++ {
 			if !present[i] {
 				missing = append(missing, fmt.Sprintf("lost: shard %d of %d is not among the directories", i, of))
@@ -347,9 +347,6 @@ func (c *collected) describe(whole *Manifest, parts []*Run) (missing []string) {
 	whole.Stopped = strings.Join(stopped, "; ")
 	return missing
 }
-
-// partsOf is how many shards there should be, 0 if the parts are no shards.
-func (m *Manifest) partsOf(parts []*Run) int { return parts[0].manifest.Part.Of }
 
 // lacks returns how many of the units have no result.
 func (c *collected) lacks(ids []string) (n int) {
@@ -401,7 +398,7 @@ func (c *collected) write(ctx context.Context, run *Run, parts []*Run) error {
 	return nil
 }
 
-// copyUnit copies the directories of a unit from another run. They were masked when they were written.
+// copyUnit copies the directories of a unit from another run, which were masked when that finished; else they are here.
 func (r *Run) copyUnit(ctx context.Context, from *Run, u result.Unit) error {
 	source, to := from.UnitDirs(u.Case, u.Variant, u.Trial).dirs(), r.UnitDirs(u.Case, u.Variant, u.Trial).dirs()
 	tree := disk.Tree(r.dir)
@@ -419,6 +416,9 @@ func (r *Run) copyUnit(ctx context.Context, from *Run, u result.Unit) error {
 		err = cmp.Or(err, tree.RemoveAll(to[i]), tree.MkdirAll(filepath.Dir(to[i])))
 		if err == nil {
 			err = disk.Copy(ctx, dir, to[i])
+		}
+		if err == nil && from.manifest.State != StateFinished {
+			_, err = r.mask.Scrub(ctx, to[i], nil)
 		}
 		if err != nil {
 			return err

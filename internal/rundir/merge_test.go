@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
 // planned is the manifest of a plan that has parts, with two cases of two arms.
@@ -81,10 +82,18 @@ func TestMerge(t *testing.T) {
 func TestMergeOfUnfinished(t *testing.T) {
 	m := planned()
 	first, second := newPart(t, m, shardOf(1), m.Units[:2], nil), newPart(t, m, shardOf(2), m.Units[2:], nil)
+	mask := new(secret.Set)
+	mask.Mark("KEY", "a-key-that-was-written")
+	leak := filepath.Join(second.UnitDirs("two", "a", 1).Artifacts, "leak.txt")
+	require.NoError(t, os.MkdirAll(filepath.Dir(leak), 0o755))
+	require.NoError(t, os.WriteFile(leak, []byte("the key is a-key-that-was-written"), 0o600))
 	for _, state := range []State{StateRunning, StateInterrupted} {
 		require.NoError(t, second.setState(state, nil, nil))
-		merged, err := Merge(t.Context(), t.TempDir(), "", time.Time{}, []*Run{first, second}, nil)
+		merged, err := Merge(t.Context(), t.TempDir(), "", time.Time{}, []*Run{first, second}, mask)
 		require.NoError(t, err)
+		copied, err := os.ReadFile(filepath.Join(merged.UnitDirs("two", "a", 1).Artifacts, "leak.txt"))
+		require.NoError(t, err)
+		require.NotContains(t, string(copied), "a-key-that")
 		require.Equal(t, StateInterrupted, merged.State)
 		require.Len(t, merged.Missing, 1)
 		require.Contains(t, merged.Missing[0], second.Dir()+") has not ended ("+string(state)+")")

@@ -36,6 +36,7 @@ const (
 	maxFile    = 1 << 20 // bytes of a file
 	maxAll     = 8 << 20 // bytes of the files that answers may hold
 	maxEntries = 256     // of a directory
+	maxInAll   = 4096    // entries of the directories with files that answers may hold
 	maxDepth   = 8       // of directories with files that answers may hold
 	maxGuards  = 32      // of a tool
 )
@@ -50,6 +51,8 @@ type reader struct {
 	server   mock.Server
 	listed   map[string]mock.Tool // what the server says of tools, by their names
 	files    []string
+	entries  int // with files that answers may hold, and
+	bytes    int // of these
 	problems doc.Problems
 }
 
@@ -165,6 +168,10 @@ func (r *reader) readFiles(root *os.Root, number int, dir string, depth int) err
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
+		if r.entries++; r.entries > maxInAll {
+			return fmt.Errorf("%s: directories with files that answers may hold have more than %d entries in all",
+				root.Name(), maxInAll)
+		}
 		if e.IsDir() {
 			if depth == maxDepth {
 				return fmt.Errorf("%s: directories are more than %d levels deep", filepath.Join(root.Name(), name),
@@ -185,11 +192,7 @@ func (r *reader) readFiles(root *os.Root, number int, dir string, depth int) err
 		if !slices.Contains(r.files, file) {
 			r.files = append(r.files, file)
 		}
-		total := 0
-		for _, text := range r.server.Files {
-			total += len(text)
-		}
-		if total > maxAll {
+		if r.bytes += len(text); r.bytes > maxAll {
 			return fmt.Errorf("%s: the files that answers may hold have more than %d bytes", root.Name(), maxAll)
 		}
 	}

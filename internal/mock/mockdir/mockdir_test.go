@@ -133,6 +133,14 @@ func TestHostile(t *testing.T) {
 		_, _, err := mockdir.Read("shop", []string{write(t, files)})
 		assert.ErrorContains(t, err, "more than 8388608 bytes")
 	})
+	t.Run("number of all", func(t *testing.T) {
+		files := map[string]string{"a.md": "{{file:d0/f0}}"}
+		for i := range 17 * 250 {
+			files[fmt.Sprintf("d%d/f%d", i/250, i%250)] = ""
+		}
+		_, _, err := mockdir.Read("shop", []string{write(t, files)})
+		assert.ErrorContains(t, err, "more than 4096 entries in all")
+	})
 	t.Run("no directory", func(t *testing.T) {
 		_, _, err := mockdir.Read("shop", []string{filepath.Join(outside, "none")})
 		assert.Error(t, err)
