@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,7 +133,10 @@ func (c *command) run(ctx context.Context, args []string) (int, error) {
 		return exitUsage, fmt.Errorf("%s: %w; sdd-eval-scale help lists them", name, err)
 	}
 	c.assumed = f.Changed("assume-cost")
-	code, err := exitOK, c.complete(name)
+	code, err := exitOK, c.unread(name, f)
+	if err == nil {
+		err = c.complete(name)
+	}
 	if err == nil {
 		code, err = do(ctx, f.Args())
 	}
@@ -140,11 +144,11 @@ func (c *command) run(ctx context.Context, args []string) (int, error) {
 	var mistake usageError
 	switch {
 	case err == nil:
+	case ctx.Err() != nil:
+		code = exitInterrupted
 	case errors.As(err, &input), errors.As(err, &mistake), errors.Is(err, queue.ErrNoRun),
 		errors.Is(err, queue.ErrURL):
 		code = exitUsage
-	case ctx.Err() != nil:
-		code = exitInterrupted
 	default:
 		code = exitHarness
 	}
@@ -160,7 +164,7 @@ func (c *command) flags() *pflag.FlagSet {
 	f.StringVar(&c.at.CA, "tls-ca", "", "The PEM `FILE` of the authority that the server's certificate must be of.")
 	f.StringVar(&c.at.Cert, "tls-cert", "", "The PEM `FILE` of our certificate.")
 	f.StringVar(&c.at.Key, "tls-key", "", "The PEM `FILE` of its key.")
-	f.IntVar(&c.at.Replicas, "replicas", 1, "How many servers keep a queue that is new: `N`.")
+	f.IntVar(&c.at.Replicas, "replicas", 0, "How many servers keep a queue that is new: `N`; default: 1.")
 	f.DurationVar(&c.at.Lease, "lease", 0, "The `TIME` that a unit stays with a worker that says nothing, for a queue "+
 		"that is new; default: 30s.")
 	f.StringVar(&c.rootFlag, "root", "", "The project's root `DIR`; default: as sdd-eval says.")
@@ -183,9 +187,29 @@ func (c *command) flags() *pflag.FlagSet {
 	return f
 }
 
+// unread returns an error for a flag of which a command makes no use: it would look as if that held.
+func (c *command) unread(name string, f *pflag.FlagSet) (err error) {
+	f.Visit(func(flag *pflag.Flag) {
+		ofRun := strings.HasPrefix(flag.Usage, "run: ")
+		switch {
+		case name != "run" && ofRun:
+			err = usagef("%s: remove --%s: only run takes it", name, flag.Name)
+		case flag.Name == "parallel" && name != "run" && name != "worker":
+			err = usagef("%s: remove --%s: only run and worker take it", name, flag.Name)
+		case flag.Name == "config-dir" && !slices.Contains([]string{"run", "worker", "fetch"}, name):
+			err = usagef("%s: remove --%s: only run, worker and fetch take it", name, flag.Name)
+		case flag.Name == "parallel" && name == "run" && c.queue != embeddedQueue:
+			err = usagef("%s: remove --%s: the workers of the queue have one each", name, flag.Name)
+		case c.resume != "" && ofRun && flag.Name != "resume":
+			err = usagef("run: --resume continues a run as it began: remove --%s", flag.Name)
+		}
+	})
+	return err
+}
+
 // complete checks the flags.
 func (c *command) complete(name string) error {
-	if min(c.parallel, c.attempts, c.at.Replicas) < 1 {
+	if min(c.parallel, c.attempts) < 1 || c.at.Replicas < 0 {
 		return usagef("--parallel, --attempts, --replicas: want a number above 0")
 	}
 	if !(c.budget >= 0 && c.assume >= 0) || math.IsInf(c.budget+c.assume, 1) {
@@ -276,9 +300,6 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 	if len(args) > 0 || (c.playbook == "") == (c.resume == "") {
 		return 0, usagef("run: give either --playbook FILE or --resume RUN")
 	}
-	if c.resume != "" && c.only != (queue.Selection{}) {
-		return 0, usagef("run: --resume continues a run as it began: remove --units, --case and --variant")
-	}
 	limits, err := limitsOf(c.limits)
 	if err != nil {
 		return 0, err
@@ -306,6 +327,9 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 	}
 	err = c.follow(ctx, q, r)
 	atWork()
+	if errors.Is(err, errRemoved) {
+		return 0, err
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%w\nnext: %s", err, c.line("run", "--resume", r.ID))
 	}
@@ -345,6 +369,7 @@ func (c *command) submit(ctx context.Context, q *queue.Queue, limits map[string]
 	}
 	o := scale.Options{
 		Root: c.root, Playbook: playbook, Mode: c.mode, Sandbox: c.sandbox, LLMJudge: c.llmJudge, Only: c.only,
+		Private:   map[string]string{"--creds": c.at.Credentials, "--tls-key": c.at.Key},
 		ConfigDir: c.configDir, Limits: limits, MaxUSD: c.budget, Attempts: c.attempts, Silence: c.silence,
 		Alone: c.queue == embeddedQueue,
 	}
@@ -354,7 +379,10 @@ func (c *command) submit(ctx context.Context, q *queue.Queue, limits map[string]
 	return scale.Submit(ctx, q, o)
 }
 
-var errInterrupted = errors.New("interrupted: the queue keeps the run")
+var (
+	errInterrupted = errors.New("interrupted: the queue keeps the run")
+	errRemoved     = errors.New("the run was removed: nothing is known of its units")
+)
 
 // look is how often a run is looked at.
 const look = 300 * time.Millisecond
@@ -394,6 +422,12 @@ func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error
 		s, err := q.Status(ctx, r.ID)
 		if ctx.Err() != nil {
 			return errInterrupted
+		}
+		if errors.Is(err, queue.ErrNoRun) {
+			return errRemoved
+		}
+		if err != nil {
+			tell("the queue does not answer: %v", err)
 		}
 		if err == nil && (s.Counts().Running == 0 || time.Now().After(deadline)) {
 			c.tellStatus(s, tell, time.Since(began))

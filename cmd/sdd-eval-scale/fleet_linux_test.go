@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -89,6 +90,43 @@ func TestCancel(t *testing.T) {
 		n[outcome]++
 	}
 	require.Equal(t, map[string]int{"completed": 1, "not_run": 3}, n)
+}
+
+// TestInterruptedEarly interrupts a run of which nothing is in the queue yet.
+func TestInterruptedEarly(t *testing.T) {
+	dir, bin := newProject(t, mixed), t.TempDir()
+	text := "#!/bin/sh\necho >&2 > " + bin + "/begun; exec sleep 600\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(text), 0o755))
+	cmd := child(t.Context(), "scale", dir, "run", "evals/mixed.yaml")
+	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(bin, "begun"))
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	_ = cmd.Wait()
+	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+}
+
+// TestRemoved removes a run for which somebody waits.
+func TestRemoved(t *testing.T) {
+	c := newChaos(t, "127.0.0.1:-1", newProxy, playbook(2, map[string]string{"a": "kind: fake-acp"}))
+	cmd := child(t.Context(), "scale", c.dir, "run", "p.yaml", "--queue", "nats://"+c.addr)
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewReader(said)
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	code, _, text := c.command("remove", strings.TrimSpace(strings.TrimPrefix(line, "run ")))
+	require.Equal(t, 0, code, text)
+	rest, err := io.ReadAll(lines)
+	require.NoError(t, err)
+	_ = cmd.Wait()
+	require.Equal(t, 3, cmd.ProcessState.ExitCode())
+	require.Contains(t, string(rest), "sdd-eval-scale: the run was removed: nothing is known of its units\n")
+	require.NotContains(t, string(rest), "--resume")
 }
 
 // TestAccounts: a worker takes units of the accounts that it has. What it knows of these does not travel, whatever the

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/unit"
@@ -365,7 +366,15 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--sandbox", "jail"}, `unknown kind of sandbox "jail"`},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--assume-cost", "1"}, "the run has no budget"},
 		{[]string{"run", "--playbook", "evals/mixed.yaml", "--mode", "quick"}, `unknown mode "quick"`},
-		{[]string{"run", "--resume", "none", "--case", "one"}, "--resume continues a run as it began"},
+		{[]string{"run", "--resume", "none", "--case", "one"}, "continues a run as it began: remove --case"},
+		{[]string{"run", "--resume", "none", "--budget-usd", "9"}, "a run as it began: remove --budget-usd"},
+		{[]string{"worker", "--budget-usd", "9"}, "worker: remove --budget-usd: only run takes it"},
+		{[]string{"status", "--parallel", "2"}, "status: remove --parallel: only run and worker take it"},
+		{[]string{"cancel", "none", "--config-dir", "."}, "--config-dir: only run, worker and fetch take it"},
+		{
+			[]string{"run", "evals/mixed.yaml", "--queue", "nats://there", "--parallel", "4"},
+			"run: remove --parallel: the workers of the queue have one each",
+		},
 		{[]string{"run"}, "give either --playbook FILE or --resume RUN"},
 		{[]string{"run", "--resume", "none"}, "run none: the queue has no such run"},
 		{[]string{"fetch", "../x"}, "the queue has no such run"},
@@ -394,6 +403,27 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 	require.Equal(t, 2, code)
 	require.Contains(t, text, "notes.txt: it contains the value of OPENAI_API_KEY, and secrets do not travel")
 	require.NotContains(t, text+out, key)
+
+	user, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	seed, err := user.Seed()
+	require.NoError(t, err)
+	creds := fmt.Sprintf("-----BEGIN NATS USER JWT-----\nx.y.z\n------END NATS USER JWT------\n\n"+
+		"-----BEGIN USER NKEY SEED-----\n%s\n------END USER NKEY SEED------\n", seed)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "me.creds"), []byte(creds), 0o600))
+	code, _, text = do(t, child(t.Context(), "scale", dir, "run", "evals/mixed.yaml", "--creds", "me.creds"))
+	require.Equal(t, 2, code, text)
+	require.Contains(t, text, "me.creds: it contains the value of --creds, and secrets do not travel")
+	require.NoError(t, os.Remove(filepath.Join(dir, "me.creds")))
+
+	// A project may have many files.
+	for i := range 5000 {
+		name := fmt.Sprintf("%d-%s", i, strings.Repeat("x", 230))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	code, _, text = do(t, child(t.Context(), "scale", dir, "run", "evals/mixed.yaml", "--case", "three"))
+	require.Equal(t, 2, code)
+	require.Contains(t, text, `there is no case "three"`)
 
 	code, out, _ = do(t, child(t.Context(), "scale", dir, "help"))
 	require.Equal(t, 0, code)

@@ -6,6 +6,8 @@
 #
 #	job=$(sbatch --parsable shards-slurm.sh)
 #	sbatch --dependency=afterany:"$job" --wrap 'sdd-eval merge .'
+#
+# Each launch needs its own checkout, or none of the runs of the last one: `merge .` takes all that are there.
 set -eu
 cd "$SLURM_SUBMIT_DIR"
 sdd-eval run evals/shop.yaml --mode replay --shard auto

@@ -62,13 +62,18 @@ func (e *Error) Error() string {
 
 // Output runs git in dir and returns what it prints, at most 1 MiB. If git fails, the error is an [*Error].
 func Output(ctx context.Context, dir string, args ...string) (string, error) {
-	stdout := &excerpt.Tail{Limit: maxOutput}
+	return OutputUpTo(ctx, maxOutput, dir, args...)
+}
+
+// OutputUpTo is [Output] with another limit, in bytes.
+func OutputUpTo(ctx context.Context, most int, dir string, args ...string) (string, error) {
+	stdout := &excerpt.Tail{Limit: most}
 	if err := run(ctx, dir, nil, stdout, nil, args...); err != nil {
 		return "", err
 	}
 	text, truncated := stdout.Text(true)
 	if truncated {
-		return "", fmt.Errorf("git %s printed more than %d bytes", args[0], maxOutput)
+		return "", fmt.Errorf("git %s printed more than %d bytes", args[0], most)
 	}
 	return text, nil
 }

@@ -36,7 +36,8 @@ type Options struct {
 	InProcess nats.InProcessConnProvider
 	// Credentials is a NATS credentials file; CA, Cert and Key are PEM files for TLS. All may be empty.
 	Credentials, CA, Cert, Key string
-	// Replicas is how many servers keep each stream that this process is the first to need; 0: one.
+	// Replicas is how many servers keep a queue that is new; 0: one. One that exists keeps its own: another number
+	// is an error.
 	Replicas int
 	// Lease is how long a unit stays with a worker that says nothing, for a queue that is new; 0: [DefaultLease]. One
 	// that exists keeps its own: another one is an error.
@@ -132,6 +133,12 @@ func open(ctx context.Context, o Options) (_ *Queue, err error) {
 			Name: streamName, Subjects: []string{"units.>"}, Retention: jetstream.WorkQueuePolicy,
 			Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: 10 * time.Minute,
 		})
+	}
+	if err == nil {
+		if n := q.stream.CachedInfo().Config.Replicas; o.Replicas != 0 && n != o.Replicas {
+			err = fmt.Errorf("it is kept by %d servers, and %d were asked for: who opens a queue first decides", n,
+				o.Replicas)
+		}
 	}
 	if err != nil {
 		return nil, err

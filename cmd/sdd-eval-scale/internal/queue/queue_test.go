@@ -562,6 +562,8 @@ func TestLeaseIsTheQueues(t *testing.T) {
 	connect(t, s, long)
 	_, err := queue.Open(t.Context(), queue.Options{URL: "nats://name:pass-word@" + s.Addr().String(), Lease: short})
 	require.ErrorContains(t, err, "its lease is 1m0s, and 400ms was asked for")
+	_, err = queue.Open(t.Context(), queue.Options{URL: "nats://" + s.Addr().String(), Replicas: 3})
+	require.ErrorContains(t, err, "it is kept by 1 servers, and 3 were asked for")
 	require.NotContains(t, err.Error(), "pass-word")
 }
 

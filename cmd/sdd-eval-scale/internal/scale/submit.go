@@ -34,6 +34,9 @@ type Options struct {
 	LLMJudge       bool
 	Only           queue.Selection
 	ConfigDir      string
+	// Private are files that do not travel, whatever they are called in the project, by what they are to people; a path
+	// may be empty.
+	Private map[string]string
 	// Limits are how many units of an account run at a time, by the accounts' names.
 	Limits map[string]int
 	// MaxUSD bounds what the run costs, 0: nothing does; AssumedUSD is what a unit counts that does not say.
@@ -67,6 +70,16 @@ func Submit(ctx context.Context, q *queue.Queue, o Options) (queue.Run, error) {
 	}
 	secrets := new(secret.Set)
 	secrets.AddEnvironment(os.Environ())
+	for what, file := range o.Private {
+		if file == "" {
+			continue
+		}
+		data, err := disk.ReadRegular(file, maxPrivate)
+		if err != nil {
+			return queue.Run{}, &InputError{fmt.Errorf("%s: %w", what, err)}
+		}
+		secrets.Mark(what, string(data))
+	}
 	data, err := pack(ctx, o.Root, filepath.ToSlash(name), secrets)
 	if err != nil {
 		return queue.Run{}, &InputError{err}
@@ -159,6 +172,11 @@ func describe(p *plan.Plan, cfg engine.Config, o Options, source unit.Source) (q
 	return r, units, nil
 }
 
+const (
+	maxPrivate = 1 << 20  // bytes of a file that does not travel
+	maxListed  = 64 << 20 // bytes of what git says of files, of which a bundle takes 200,000
+)
+
 // ours are directories below a project's root that are not the project's.
 var ours = []string{".git", ".llman/sdd-eval/runs", ".llman/sdd-eval/queue", ".evaltest"}
 
@@ -167,7 +185,8 @@ var ours = []string{".git", ".llman/sdd-eval/runs", ".llman/sdd-eval/queue", ".e
 func pack(ctx context.Context, root, playbook string, secrets *secret.Set) ([]byte, error) {
 	var names []string
 	if git.Top(root) != "" {
-		out, err := git.Output(ctx, root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
+		out, err := git.OutputUpTo(ctx, maxListed, root, "ls-files", "-z", "--cached", "--others", "--exclude-standard",
+			"--", ".")
 		if err != nil {
 			return nil, err
 		}
