@@ -119,7 +119,6 @@ type agentv struct {
 	prompts  []agentvPrompt
 	defaults *doc.Node
 	from     string // the workspace, absolute; empty: none
-	ids      map[string]bool
 	trials   doc.Pairs
 	written  []doc.Pairs // cases
 }
@@ -132,6 +131,7 @@ type agentvPrompt struct {
 	id       string // empty: it is the only one
 	template *doc.Node
 	dir      string // what its files are relative to
+	bad      bool   // it cannot be read, which was told
 }
 
 // agentvTest is a test, or a case.
@@ -141,6 +141,9 @@ type agentvTest struct {
 	id  string // by its place, if it has none of its own
 }
 
+// input returns what a test asks, or fills into prompts, unless it is one of its values.
+func (t agentvTest) input() *doc.Node { return first(t.Node, "input", "input_messages", "question") }
+
 func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -149,7 +152,7 @@ func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
 	if info.IsDir() {
 		return nil, fmt.Errorf("%s is a directory: name the file of a suite", file)
 	}
-	r := &agentv{reader: newReader(filepath.Dir(file), o), ids: make(map[string]bool)}
+	r := &agentv{reader: newReader(filepath.Dir(file), o)}
 	if r.root, err = r.load(r.dir, filepath.Base(file)); err != nil {
 		return nil, err
 	}
@@ -325,15 +328,13 @@ func (r *agentv) readPrompts(n *doc.Node) {
 			if err == nil {
 				p.template, err = r.promptFile(file)
 			}
-			if err != nil {
+			if p.dir = filepath.Dir(file); err != nil {
+				p.bad = true
 				r.cannot(item.Position(), "", "prompts", "%v", err)
-				continue
 			}
-			p.dir = filepath.Dir(file)
-		}
-		if p.template == nil {
+		} else if p.template == nil {
+			p.bad = true
 			r.cannot(item.Position(), "", "prompts", "it must be a text, messages or a file")
-			continue
 		}
 		r.prompts = append(r.prompts, p)
 	}
@@ -500,6 +501,9 @@ func (r *agentv) values(t agentvTest) map[string]any {
 		if own, ok := n.Value().(map[string]any); ok {
 			maps.Copy(vars, own)
 		}
+	}
+	if own := t.input(); own != nil && len(r.prompts) > 0 {
+		vars["input"] = own.Value()
 	}
 	all := maps.Clone(vars)
 	all["vars"] = vars

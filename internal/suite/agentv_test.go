@@ -38,6 +38,43 @@ func TestAgentV(t *testing.T) {
 	}
 }
 
+// Tests are asked by each prompt, those with an input of their own, too; what cannot be read is not passed over.
+func TestAgentVPrompts(t *testing.T) {
+	const two = "prompts: ['Be terse: {{ input }}', 'Be kind: {{ vars.input }}']\ntests:\n"
+	for _, test := range []struct{ text, want, not string }{
+		{two + "  - {id: a, input: Hi, assert: [x]}\n", "case a-2 \"a\" mapped=true", "problem"},
+		{two + "  - {id: a, input: Hi, assert: [x]}\n", "Be kind: Hi\n", "      Hi\n"},
+		{two + "  - {id: a, vars: {input: Hi}, assert: [x]}\n", "Be terse: Hi\n", "problem"},
+		{"prompts: '{{ input }}'\ntests: [{input: Hi, assert: [x]}]\n", "      Hi\n", "problem"},
+		{two + "  - {id: a, turns: [{input: Hi, assert: [x]}]}\n", "a: turns: its turns are asked, and not", "Hi"},
+		{
+			"prompts: [file://gone.md]\ntests: [{id: a, vars: {input: Hi}, assert: [x]}]\n",
+			"case a \"a\" mapped=false", "Hi",
+		},
+		{
+			"prompts: [file://gone.md, Be kind.]\ntests: [{id: a, assert: [x]}]\n", "case a-2 \"a\" mapped=true",
+			"nothing is asked",
+		},
+		{"prompts: Hi.\ninput: Hi.\ntests: [{id: a, assert: [x]}]\n", "input: no prompt is {{ input }}", "--"},
+		{
+			two + "  - {id: a, input: [{role: user, content: Hi}], assert: [x]}\n",
+			"a: input: a prompt takes a text, not messages", "--",
+		},
+		{
+			"tests: [{id: A, input: Hi, assert: [x]}, {id: a, input: Hi, assert: [x]}]\n",
+			"case a-2 \"a\" mapped=true", "problem",
+		},
+	} {
+		dir := unpack(t, txtar.Parse([]byte("-- shop/suite.yaml --\n"+test.text)))
+		o := options(dir)
+		s, err := format(t, "agentv").Convert(t.Context(), filepath.Join(dir, "suite.yaml"), o)
+		require.NoError(t, err)
+		all := shown(t, dir, s, o)
+		assert.Contains(t, all, test.want, test.text)
+		assert.NotContains(t, all, test.not, test.text)
+	}
+}
+
 // What a suite asks of the environment is there, is no credential, and is told.
 func TestAgentVEnvironment(t *testing.T) {
 	for text, want := range map[string]string{

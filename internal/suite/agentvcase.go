@@ -39,7 +39,7 @@ type said struct {
 // add adds a test, with each of the prompts.
 func (r *agentv) add(t agentvTest) {
 	prompts := r.prompts
-	if len(prompts) == 0 || first(t.Node, "input", "input_messages", "question", "turns") != nil {
+	if len(prompts) == 0 {
 		prompts = []agentvPrompt{{}}
 	}
 	for _, p := range prompts {
@@ -58,11 +58,7 @@ func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
 	if p.id != "" {
 		c.name += "-" + p.id
 	}
-	id := ident(c.name)
-	for i := 2; r.ids[id]; i++ {
-		id = fmt.Sprintf("%s-%d", ident(c.name), i)
-	}
-	r.ids[id] = true
+	id := r.unique(c.name)
 	if t.Kind() != doc.Map {
 		c.cannot(t.Position(), "tests", "must be a mapping")
 	}
@@ -104,17 +100,30 @@ func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
 
 // asked returns the keys that say what the agent is asked.
 func (c *agentvCase) asked(p agentvPrompt) doc.Pairs {
-	if turns := first(c.Node, "turns"); turns != nil {
+	turns := first(c.Node, "turns")
+	switch {
+	case p.bad:
+		c.bad = true
+		return nil
+	case turns != nil && p.template != nil && !p.inputAlone():
+		c.cannot(turns.Position(), "turns",
+			"its turns are asked, and not the prompts of the suite: write these into them")
+	}
+	if turns != nil {
 		return c.turns(turns)
 	}
-	from, dir := first(c.Node, "input", "input_messages", "question"), c.dir
-	if p.template != nil {
+	from, dir := c.input(), c.dir
+	switch {
+	case p.template == nil || from != nil && p.inputAlone():
+	case !p.inputAlone():
+		if from.Kind() == doc.List {
+			c.cannot(from.Position(), "input", "a prompt takes a text, not messages")
+		}
 		from, dir = p.template, p.dir
-		if p.inputAlone() {
-			if from, dir = c.Get("vars").Get("input"), c.dir; from == nil {
-				if from, dir = c.defaults.Get("vars").Get("input"), c.agentv.dir; from == nil {
-					from = c.root.Get("input")
-				}
+	default:
+		if from, dir = c.Get("vars").Get("input"), c.dir; from == nil {
+			if from, dir = c.defaults.Get("vars").Get("input"), c.agentv.dir; from == nil {
+				from = c.root.Get("input")
 			}
 		}
 	}
@@ -125,10 +134,7 @@ func (c *agentvCase) asked(p agentvPrompt) doc.Pairs {
 		c.cannot(c.Position(), "input", "nothing is asked")
 		return nil
 	}
-	messages := c.messages(from, dir, "input")
-	if system := c.root.Get("defaults").Get("system_message"); system != nil {
-		messages = append([]said{{role: "system", text: c.render(system, "defaults.system_message")}}, messages...)
-	}
+	messages := c.first(c.messages(from, dir, "input"))
 	text := strings.TrimSpace(conversation(messages))
 	if text == "" {
 		c.cannot(from.Position(), "input", "nothing is asked")
@@ -141,6 +147,14 @@ func (c *agentvCase) asked(p agentvPrompt) doc.Pairs {
 		}
 	}
 	return doc.Pairs{{Key: "question", Value: text + "\n"}}
+}
+
+// first returns the messages that a conversation begins with, after what the suite says to all.
+func (c *agentvCase) first(messages []said) []said {
+	if system := c.root.Get("defaults").Get("system_message"); system != nil {
+		return append([]said{{role: "system", text: c.render(system, "defaults.system_message")}}, messages...)
+	}
+	return messages
 }
 
 // conversation returns messages as one prompt. If they are more than instructions and a question, each has a title.
@@ -184,7 +198,11 @@ func (c *agentvCase) turns(n *doc.Node) doc.Pairs {
 			"criteria":        "write it into assert",
 		}, func(at doc.Position, key, what string) { c.refuse(at, strings.TrimRight("turns."+key, "."), what) })
 		either(turn, "turns", c.refuse, "assert", "assertions")
-		text := strings.TrimSpace(conversation(c.messages(turn.Get("input"), c.dir, "turns.input")))
+		messages := c.messages(turn.Get("input"), c.dir, "turns.input")
+		if i == 0 {
+			messages = c.first(messages)
+		}
+		text := strings.TrimSpace(conversation(messages))
 		if text == "" {
 			c.cannot(turn.Position(), "turns", "nothing is asked")
 		}

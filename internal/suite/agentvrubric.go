@@ -151,7 +151,7 @@ func (c *agentvCase) rubricsOf(n *doc.Node) (doc.Pairs, error) {
 		}
 		least := first(item, "min_score", "required_min_score")
 		if ranges != nil {
-			more, err := c.scoreRanges(ranges, least, within)
+			more, err := c.scoreRanges(ranges, least, item.Get("min_score") != nil, within)
 			if err != nil {
 				return nil, err
 			}
@@ -170,8 +170,9 @@ func (c *agentvCase) rubricsOf(n *doc.Node) (doc.Pairs, error) {
 	return doc.Pairs{{Key: "rubrics", Value: list}}, nil
 }
 
-// scoreRanges returns the keys for ranges of scores: a mapping from the lowest score of each, or a list.
-func (c *agentvCase) scoreRanges(n, least *doc.Node, within string) (doc.Pairs, error) {
+// scoreRanges returns the keys for ranges of scores: a mapping from the lowest score of each, or a list. The least is
+// of 0 to 10; a scaled one may be a share of it.
+func (c *agentvCase) scoreRanges(n, least *doc.Node, scaled bool, within string) (doc.Pairs, error) {
 	var list []doc.Pairs
 	type bound struct {
 		from int
@@ -206,7 +207,7 @@ func (c *agentvCase) scoreRanges(n, least *doc.Node, within string) (doc.Pairs, 
 		if err != nil {
 			return nil, errors.New("min_score: must be a number")
 		}
-		if score <= 1 {
+		if score <= 1 && scaled {
 			score *= 10
 		}
 		p = append(p, doc.Pair{Key: "required_min_score", Value: int(score + 0.999)})

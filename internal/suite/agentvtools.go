@@ -39,9 +39,9 @@ func (a *agentvClaim) metrics() error {
 			if n := a.Node.Get(name); n != nil {
 				counted[name] = number(n, a.to.from+"."+name, 0, a.refuse)
 			}
-			if n := a.Node.Get("max_llm_calls"); n != nil {
-				a.note(n.Position(), a.to.from+".max_llm_calls", "messages of the agent are counted, as AgentV does")
-			}
+		}
+		if n := a.Node.Get("max_llm_calls"); n != nil {
+			a.note(n.Position(), a.to.from+".max_llm_calls", "messages of the agent are counted, as AgentV does")
 		}
 		if _, alone := counted["exploration_tolerance"]; alone && len(counted) == 1 {
 			return errors.New("exploration_tolerance: there is no target_exploration_ratio")
@@ -225,9 +225,13 @@ func (a *agentvClaim) toolSequence() error {
 	case !slices.Contains([]string{"in_order", "exact", "any_order"}, mode):
 		return fmt.Errorf("value.mode: %q is not known", mode)
 	}
-	only(n, a.to.from+".value", a.refuse, "mode", "steps", "expected")
-	either(n, a.to.from+".value", a.refuse, "steps", "expected")
-	list, err := a.calls(first(n, "steps", "expected"))
+	steps := n
+	if n.Kind() != doc.List {
+		only(n, a.to.from+".value", a.refuse, "mode", "steps", "expected")
+		either(n, a.to.from+".value", a.refuse, "steps", "expected")
+		steps = first(n, "steps", "expected")
+	}
+	list, err := a.calls(steps)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,6 @@ type promptfoo struct {
 	templates *doc.Node // of assertions
 	prompts   []prompt
 	defaults  testCase
-	ids       map[string]bool
 	run       doc.Pairs   // how often and how long
 	written   []doc.Pairs // cases
 }
@@ -113,7 +112,7 @@ func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
 			return nil, fmt.Errorf("%s has no promptfooconfig.yaml, .yml or .json: name the file", path)
 		}
 	}
-	r := &promptfoo{reader: newReader(filepath.Dir(file), o), ids: make(map[string]bool)}
+	r := &promptfoo{reader: newReader(filepath.Dir(file), o)}
 	var err error
 	if r.root, err = r.load(r.dir, filepath.Base(file)); err != nil {
 		return nil, err
@@ -434,12 +433,7 @@ func (r *promptfoo) write(t testCase, p prompt, values map[string]any) {
 	if len(r.prompts) > 1 && p.label != "" {
 		c.Name += " " + p.label
 	}
-	base := ident(c.Name)
-	c.ID = base
-	for i := 2; r.ids[strings.ToLower(c.ID)]; i++ {
-		c.ID = fmt.Sprintf("%s-%d", base[:min(len(base), 90)], i)
-	}
-	r.ids[strings.ToLower(c.ID)] = true
+	c.ID = r.unique(c.Name)
 	cannot := func(at doc.Position, key, what string) {
 		c.Mapped = false
 		r.cannot(at, c.ID, key, "%s", what)

@@ -26,14 +26,26 @@ type reader struct {
 	tree  disk.Tree // nothing outside of it is read
 	docs  map[string]*doc.Document
 	told  map[Problem]bool
-	named int // files, by patterns
+	named int             // files, by patterns
+	ids   map[string]bool // of cases, in lower case
 }
 
 func newReader(dir string, o Options) *reader {
 	return &reader{
 		Suite: &Suite{}, Options: o, dir: dir, tree: above(dir), docs: make(map[string]*doc.Document),
-		told: make(map[Problem]bool),
+		told: make(map[Problem]bool), ids: make(map[string]bool),
 	}
+}
+
+// unique returns an id by a name, which differs from those of the other cases in more than upper and lower case.
+func (r *reader) unique(name string) string {
+	base := ident(name)
+	id := base
+	for i := 2; r.ids[strings.ToLower(id)]; i++ {
+		id = fmt.Sprintf("%s-%d", base[:min(len(base), 90)], i)
+	}
+	r.ids[strings.ToLower(id)] = true
+	return id
 }
 
 // above returns the tree of the repository or module that a directory is in, else of the directory.

@@ -144,7 +144,6 @@ type waza struct {
 	*reader
 	root     *doc.Node
 	skills   []string // directories, absolute
-	ids      map[string]bool
 	trials   int
 	timeout  float64
 	global   []evaluation
@@ -160,7 +159,7 @@ func readWaza(_ context.Context, file string, o Options) (*Suite, error) {
 		file = filepath.Join(file, wazaFile)
 	}
 	r := &waza{
-		reader: newReader(filepath.Dir(file), o), ids: make(map[string]bool), graders: make(map[string]int),
+		reader: newReader(filepath.Dir(file), o), graders: make(map[string]int),
 	}
 	var err error
 	if r.root, err = r.load(r.dir, filepath.Base(file)); err != nil {
@@ -371,13 +370,7 @@ type wazaCase struct {
 
 // newCase begins a case.
 func (r *waza) newCase(at doc.Position, name, id string) (*wazaCase, *Case) {
-	c := &Case{Name: name, At: at, Graders: make(map[string]int), Mapped: true}
-	base := ident(id)
-	c.ID = base
-	for i := 2; r.ids[strings.ToLower(c.ID)]; i++ {
-		c.ID = fmt.Sprintf("%s-%d", base[:min(len(base), 90)], i)
-	}
-	r.ids[strings.ToLower(c.ID)] = true
+	c := &Case{Name: name, ID: r.unique(id), At: at, Graders: make(map[string]int), Mapped: true}
 	return &wazaCase{r, func(at doc.Position, key, what string) {
 		c.Mapped = false
 		r.cannot(at, c.ID, key, "%s", what)
