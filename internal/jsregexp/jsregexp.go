@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -95,6 +96,7 @@ type translator struct {
 type look struct {
 	begins   string
 	at, from int
+	flags    bool // it begins with flags, (?i:
 }
 
 // peek reports whether the rest begins with a text.
@@ -252,7 +254,10 @@ func (t *translator) group() error {
 	}
 	for _, l := range lacking[2:] {
 		if t.skip(l.begins) {
-			t.open = append(t.open, look{l.begins, at, t.out.Len()})
+			if slices.ContainsFunc(t.open, func(g look) bool { return g.flags }) {
+				return t.errorf(at, "a look ahead within a group that begins with flags")
+			}
+			t.open = append(t.open, look{begins: l.begins, at: at, from: t.out.Len()})
 			return nil
 		}
 	}
@@ -278,6 +283,7 @@ func (t *translator) group() error {
 		return t.errorf(at, "a group that begins with %q", "(?"+flags[:min(len(flags), 8)])
 	}
 	t.i += len(flags) + 1
+	t.open[len(t.open)-1].flags = flags != ""
 	t.out.WriteString("(?" + flags + ":")
 	return nil
 }

@@ -46,6 +46,7 @@ func TestErrors(t *testing.T) {
 			"than one character"},
 		{`é(?!c(?!d))`, "", "character 2: Go's regular expressions do not have a negative look ahead, (?!...), of " +
 			"more than one character"},
+		{`(?i:x(?!y))`, "", "character 6: a look ahead within a group that begins with flags"},
 		{`(?!a`, "", "a parenthesis is not closed"},
 		{`(?!a)*`, "", "character 6: there is nothing to repeat"},
 		{`(?<=a)b`, "", "character 1: Go's regular expressions do not have a look behind, (?<=...)"},
