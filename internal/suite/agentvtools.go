@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
@@ -101,18 +100,7 @@ print(json.dumps({"score": sum(c["passed"] for c in checks) / len(checks),
 `
 
 // tool returns the name of a tool, as the agent calls it.
-func (a *agentvClaim) tool(n *doc.Node) string {
-	profile, _ := agent.Lookup(a.Agent)
-	for _, known := range profile.Tools {
-		if strings.EqualFold(known, n.Text()) {
-			if known != n.Text() {
-				a.note(n.Position(), a.to.from, "%s calls this tool %s", a.Agent, known)
-			}
-			return known
-		}
-	}
-	return n.Text()
-}
+func (a *agentvClaim) tool(n *doc.Node) string { return a.called(n.Position(), a.to.from, n.Text()) }
 
 // toolCall is the call of a tool: its name, or a mapping.
 func (a *agentvClaim) toolCall(n *doc.Node) (doc.Pairs, error) {

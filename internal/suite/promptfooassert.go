@@ -454,6 +454,9 @@ func toolAssert(a *claim) error {
 	if most >= 0 && most < least {
 		return fmt.Errorf("value: no number of calls is at least %d and at most %d: write min", least, most)
 	}
+	for i, name := range names {
+		names[i] = a.r.called(a.at, a.to.from, name)
+	}
 	a.to.kind = "tool_trajectory"
 	if a.not || most == 0 {
 		a.to.keys = doc.Pairs{{Key: "never", Value: names}}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
@@ -277,6 +278,17 @@ func empty(n *doc.Node) bool {
 	default:
 		return n.Text() == ""
 	}
+}
+
+// called returns the name of a tool as the agent has it, which may differ in case.
+func (r *reader) called(at doc.Position, from, name string) string {
+	profile, _ := agent.Lookup(r.Agent)
+	i := slices.IndexFunc(profile.Tools, func(known string) bool { return strings.EqualFold(known, name) })
+	if i < 0 || profile.Tools[i] == name {
+		return name
+	}
+	r.note(at, from, "%s calls this tool %s", r.Agent, profile.Tools[i])
+	return profile.Tools[i]
 }
 
 // evaluation is an evaluator of a case that is to be written.
