@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/scale"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
@@ -107,6 +109,31 @@ func TestInterruptedEarly(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait()
 	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+}
+
+// TestInterruptedWorker ends a worker in the midst of a unit: nobody knows what that has cost, so that all that was
+// reserved for it counts.
+func TestInterruptedWorker(t *testing.T) {
+	begun := filepath.Join(t.TempDir(), "begun")
+	files := playbook(1, map[string]string{"a": "kind: fake-acp, args: [agent.json]"})
+	files["p.yaml"] += "limits: {max_cost_usd: 5}\n"
+	files["agent.json"] = fmt.Sprintf(`{"turns": [{"actions": [{"usage": {"used": 1, "size": 9, "cost_usd": 0.25}},
+  {"exec": {"command": "sh", "args": ["-c", "echo > %s; sleep 600"]}}]}]}`, begun)
+	c := newChaos(t, "127.0.0.1:-1", newProxy, files)
+	r := c.submit("p.yaml", func(o *scale.Options) { o.MaxUSD = 9 })
+	c.startWorker()
+	c.until(r, func(queue.Status) bool {
+		_, err := os.Stat(begun)
+		return err == nil
+	})
+	w := c.workers[0].cmd
+	require.NoError(t, w.Process.Signal(syscall.SIGTERM))
+	_ = w.Wait()
+	s, err := c.q.Status(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, queue.Counts{Waiting: 1}, s.Counts())
+	require.Empty(t, s.Money.Reserved)
+	require.InDelta(t, 5, s.Money.SpentUSD, 1e-9)
 }
 
 // TestRemoved removes a run for which somebody waits.

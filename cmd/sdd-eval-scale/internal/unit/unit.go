@@ -247,7 +247,9 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 			err = errors.New("the unit was not carried out")
 		}
 		end := failed(err, Failed)
-		end.CostUSD = cost
+		if ctx.Err() == nil { // else nobody knows what the agent had cost when it was ended
+			end.CostUSD = cost
+		}
 		return end
 	}
 	u := done.Units[0]
