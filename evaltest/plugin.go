@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
@@ -77,28 +75,12 @@ type From struct {
 
 func (f From) apply(s *settings) { s.from = f }
 
-// command returns the command for the evals in a directory.
-func (f From) command(dir string) string {
-	args := []string{"sdd-eval", "run", "--from", dir}
-	if len(f.Ignore) > 0 {
-		args = append(args, "--ignore", strings.Join(f.Ignore, ","))
+// options are what these flags say to the reader of the evals.
+func (f From) options() suite.Options {
+	return suite.Options{
+		Ignore: f.Ignore, JudgeModel: f.JudgeModel, Trials: f.Trials, Threshold: f.Threshold,
+		Scripts: f.Scaffold, Servers: f.AllowRealServers,
 	}
-	if f.JudgeModel != "" {
-		args = append(args, "--judge-model", f.JudgeModel)
-	}
-	if f.Trials > 0 {
-		args = append(args, "--trials", strconv.Itoa(f.Trials))
-	}
-	if f.Threshold > 0 {
-		args = append(args, "--threshold", strconv.FormatFloat(f.Threshold, 'f', -1, 64))
-	}
-	if f.Scaffold {
-		args = append(args, "--scaffold")
-	}
-	if f.AllowRealServers {
-		args = append(args, "--allow-real-servers")
-	}
-	return words.Join(args...)
 }
 
 // plugin reads the evals of the plugin in a directory, whose project the harness then runs.
@@ -112,7 +94,8 @@ func (h *harness) plugin(t *testing.T, dir string) (*suite.Suite, error) {
 	if err != nil || !filepath.IsLocal(rel) {
 		return nil, fmt.Errorf("it is outside the module %s: go test does not see changes there", h.module)
 	}
-	h.front = h.from.command(filepath.ToSlash(rel))
+	o := h.from.options()
+	h.front = words.Join(append([]string{"sdd-eval", "run", "--from", filepath.ToSlash(rel)}, o.Flags()...)...)
 	switch h.mode() {
 	case engine.Record, engine.Live:
 		return nil, fault.Advise(errors.New("a test starts no agents for the evals of a plugin"),
@@ -121,11 +104,6 @@ func (h *harness) plugin(t *testing.T, dir string) (*suite.Suite, error) {
 	h.environment.Mode = engine.Replay
 	if h.root, err = rundir.ProjectRoot(h.module, "", os.Getenv); err != nil {
 		return nil, err
-	}
-	o := suite.Options{
-		JudgeModel: h.from.JudgeModel, Ignore: h.from.Ignore, Trials: h.from.Trials,
-		Threshold: h.from.Threshold, Scripts: h.from.Scaffold,
-		Servers: h.from.AllowRealServers,
 	}
 	if o.Out, h.dirs.Cassettes, err = format.Places(h.root, dir); err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
@@ -78,25 +77,19 @@ func (o *suiteOptions) given(f *flags) string {
 	return ""
 }
 
+// options are what these flags say to the reader of the evals.
+func (o *suiteOptions) options() suite.Options {
+	return suite.Options{
+		JudgeModel: o.judgeModel, Scripts: o.scaffold, Servers: o.servers, Trials: o.trials, Threshold: o.threshold,
+		Tags: listed(strings.Split(o.tags, ",")...), Ignore: listed(strings.Split(o.ignore, ",")...),
+	}
+}
+
 // fromLine returns the command line of the same evals in a mode.
 func (o runOptions) fromLine(mode string) string {
 	s := o.from
-	args := []string{
-		"run", "--from", s.dir, "--agent", s.agent, "--judge", s.judge, "--judge-model", s.judgeModel, "--tag", s.tags,
-		"--ignore", s.ignore, "--mode", mode,
-	}
-	if s.trials > 0 {
-		args = append(args, "--trials", strconv.Itoa(s.trials))
-	}
-	if s.threshold > 0 {
-		args = append(args, "--threshold", strconv.FormatFloat(s.threshold, 'f', -1, 64))
-	}
-	if s.scaffold {
-		args = append(args, "--scaffold")
-	}
-	if s.servers {
-		args = append(args, "--allow-real-servers")
-	}
+	args := []string{"run", "--from", s.dir, "--agent", s.agent, "--judge", s.judge, "--mode", mode}
+	args = append(args, s.options().Flags()...)
 	if s.partial {
 		args = append(args, "--partial")
 	}
@@ -238,11 +231,8 @@ func (a *App) suiteOptions(o *runOptions, format suite.Format, root, dir string)
 	if o.cassettes == "" {
 		o.cassettes = cassettes
 	}
-	options := suite.Options{
-		Out: out, JudgeModel: from.judgeModel, Scripts: from.scaffold, Servers: from.servers, Trials: from.trials,
-		Threshold: from.threshold,
-		Tags:      listed(strings.Split(from.tags, ",")...), Ignore: listed(strings.Split(from.ignore, ",")...),
-	}
+	options := from.options()
+	options.Out = out
 	chosen := playbook.Agent{Kind: "claude-cli"}
 	switch recorded, was := suite.RecordedAgent(disk.Tree(root), filepath.Join(root, o.cassettes)); {
 	case from.agent != "":

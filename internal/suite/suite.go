@@ -9,6 +9,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
@@ -92,6 +93,33 @@ type Options struct {
 	Getenv func(name string) string
 	// Ignore are settings of sessions that need not be honoured, among those of [Ignorable].
 	Ignore []string
+}
+
+// Flags are those of `sdd-eval run --from` that say the same, but for the agents.
+func (o Options) Flags() []string {
+	var flags []string
+	if len(o.Ignore) > 0 {
+		flags = append(flags, "--ignore", strings.Join(o.Ignore, ","))
+	}
+	if o.JudgeModel != "" {
+		flags = append(flags, "--judge-model", o.JudgeModel)
+	}
+	if len(o.Tags) > 0 {
+		flags = append(flags, "--tag", strings.Join(o.Tags, ","))
+	}
+	if o.Trials > 0 {
+		flags = append(flags, "--trials", strconv.Itoa(o.Trials))
+	}
+	if o.Threshold > 0 {
+		flags = append(flags, "--threshold", strconv.FormatFloat(o.Threshold, 'f', -1, 64))
+	}
+	if o.Scripts {
+		flags = append(flags, "--scaffold")
+	}
+	if o.Servers {
+		flags = append(flags, "--allow-real-servers")
+	}
+	return flags
 }
 
 // Suite is what was read.
