@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -111,15 +112,18 @@ func TestInterruptedEarly(t *testing.T) {
 	require.Equal(t, 130, cmd.ProcessState.ExitCode())
 }
 
-// TestInterruptedWorker ends a worker in the midst of a unit: nobody knows what that has cost, so that all that was
-// reserved for it counts.
+// TestInterruptedWorker interrupts a worker as a terminal does, which tells all processes of the group: the worker ends
+// its units, and what they have cost is known.
 func TestInterruptedWorker(t *testing.T) {
 	begun := filepath.Join(t.TempDir(), "begun")
 	files := playbook(1, map[string]string{"a": "kind: fake-acp, args: [agent.json]"})
 	files["p.yaml"] += "limits: {max_cost_usd: 5}\n"
 	files["agent.json"] = fmt.Sprintf(`{"turns": [{"actions": [{"usage": {"used": 1, "size": 9, "cost_usd": 0.25}},
   {"exec": {"command": "sh", "args": ["-c", "echo > %s; sleep 600"]}}]}]}`, begun)
-	c := newChaos(t, "127.0.0.1:-1", newProxy, files)
+	c := newChaos(t, "127.0.0.1:-1", func(c *chaos, cmd *exec.Cmd) (way, string) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		return newProxy(c, cmd)
+	}, files)
 	r := c.submit("p.yaml", func(o *scale.Options) { o.MaxUSD = 9 })
 	c.startWorker()
 	c.until(r, func(queue.Status) bool {
@@ -127,13 +131,16 @@ func TestInterruptedWorker(t *testing.T) {
 		return err == nil
 	})
 	w := c.workers[0].cmd
-	require.NoError(t, w.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, syscall.Kill(-w.Process.Pid, syscall.SIGINT))
 	_ = w.Wait()
+	left, err := os.ReadDir(c.temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
 	s, err := c.q.Status(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, queue.Counts{Waiting: 1}, s.Counts())
 	require.Empty(t, s.Money.Reserved)
-	require.InDelta(t, 5, s.Money.SpentUSD, 1e-9)
+	require.InDelta(t, 0.25, s.Money.SpentUSD, 1e-9)
 }
 
 // TestRemoved removes a run for which somebody waits.

@@ -126,6 +126,18 @@ func paidWork(u result.Unit) (usd float64, known, asked bool) {
 	return m.Cost.Amount, true, true
 }
 
+// paid is [paid] of the attempt's result, with a turn in which ctx ended the agent: the result lacks it.
+func (a *attempt) paid(ctx context.Context) (usd float64, known, asked bool) {
+	usd, known, asked = paid(a.result)
+	if said, cut := a.session.Cut(); cut && ctx.Err() != nil && a.role.runsAgent() {
+		if said == nil {
+			return 0, false, true
+		}
+		usd, asked = max(usd, *said), true
+	}
+	return usd, known, asked
+}
+
 // bill is what attempts at units cost.
 type bill struct {
 	mu             sync.Mutex
@@ -133,10 +145,9 @@ type bill struct {
 	unknown, asked bool
 }
 
-func (b *bill) add(u result.Unit) {
+func (b *bill) add(usd float64, known, asked bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	usd, known, asked := paid(u)
 	b.usd, b.unknown, b.asked = b.usd+usd, b.unknown || !known, b.asked || asked
 }
 

@@ -59,7 +59,7 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 			a.result.Outcome = result.Fail
 		}
 		r.redact(&a.result)
-		r.bill.add(a.result)
+		r.bill.add(a.paid(ctx))
 		a.result.Duration = result.Duration(r.now().Sub(start))
 		limited := r.patience != nil && fault.IsRateLimit(err) && ctx.Err() == nil
 		again := limited || fault.IsTransient(err) && len(attempts)-limits < r.pb.Retries && ctx.Err() == nil

@@ -115,6 +115,7 @@ type Session struct {
 	with   conversation
 	watch  watch
 	turns  []cassette.Turn
+	before *float64 // what it had cost before its last turn
 	// tools stand between the agent and what it asks of others.
 	tools tools
 	// overrides are answers of the playbook's, which the agent gets, or the run if the agent uses tools of its own.
@@ -184,7 +185,10 @@ func (s *Session) Ask(ctx context.Context, prompts []string) error {
 		if s.over() {
 			return nil
 		}
-		s.watch.note(func(a *Activity) { a.Iteration = len(s.turns) + 1 })
+		s.watch.note(func(a *Activity) {
+			a.Iteration = len(s.turns) + 1
+			s.before = a.Cost
+		})
 		turn, err := s.with.prompt(ctx, text)
 		if err == nil || len(turn.Events) > 0 {
 			s.turns = append(s.turns, turn)
@@ -240,6 +244,20 @@ func (s *Session) Turns() []cassette.Turn {
 		return nil
 	}
 	return s.turns
+}
+
+// Cut reports whether the last turn was cut short so that [Session.Turns] lacks it, and what the session had cost by
+// then in USD, by what the agent said in that turn; nil: it did not say.
+func (s *Session) Cut() (usd *float64, cut bool) {
+	if s == nil {
+		return nil, false
+	}
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	if usd = s.watch.now.Cost; usd == s.before {
+		usd = nil
+	}
+	return usd, s.watch.now.Iteration > len(s.turns)
 }
 
 // Identity says who answers.

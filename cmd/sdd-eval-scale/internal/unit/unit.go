@@ -247,9 +247,7 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 			err = errors.New("the unit was not carried out")
 		}
 		end := failed(err, Failed)
-		if ctx.Err() == nil { // else nobody knows what the agent had cost when it was ended
-			end.CostUSD = cost
-		}
+		end.CostUSD = cost
 		return end
 	}
 	u := done.Units[0]

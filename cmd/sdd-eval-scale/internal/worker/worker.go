@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -457,9 +456,7 @@ func (w *Worker) child(
 	cmd := exec.Command(w.Command[0], w.Command[1:]...)
 	stderr := &tail{}
 	cmd.Stderr, cmd.WaitDelay = stderr, time.Second
-	if runtime.GOOS != "windows" { // where it cannot be handed on
-		cmd.ExtraFiles = []*os.File{w.Lock}
-	}
+	unit.Hand(cmd, w.Lock)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return failed(err)
