@@ -117,21 +117,19 @@ func (a *App) convert(ctx context.Context, o convertOptions, dir string) error {
 	return nil
 }
 
-// checkPlaybooks makes cases whose playbook cannot be loaded, as one in a directory, cases that do not map. What
-// loading notes is noted of the suite.
+// checkPlaybooks makes cases that cannot be loaded, of a playbook in a directory, cases that do not map. What loading
+// notes is noted of the suite.
 func checkPlaybooks(s *suite.Suite, dir string) {
-	for _, p := range slices.Clone(s.Playbooks) {
+	for i := 0; i < len(s.Playbooks); {
+		p := s.Playbooks[i]
 		// What is written is checked as the file that it becomes: positions in it would say nothing.
 		read, err := plan.Read(plan.Source{Path: filepath.Join(dir, p.File), Data: p.Text}, kinds.All())
-		if err == nil {
-			s.Noted(p, read.Noted)
-		} else {
-			what := err.Error()
-			if problems, ok := errors.AsType[doc.Problems](err); ok {
-				what = problems[0].Path + ": " + problems[0].Reason
-			}
-			s.Add(p, what)
+		if err != nil {
+			s.Refuse(p, err)
+			continue
 		}
+		s.Noted(p, read.Noted)
+		i++
 	}
 }
 

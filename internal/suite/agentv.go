@@ -120,7 +120,6 @@ type agentv struct {
 	defaults *doc.Node
 	from     string // the workspace, absolute; empty: none
 	trials   doc.Pairs
-	written  []doc.Pairs // cases
 }
 
 // refuse is [reader.cannot] of the suite.
@@ -172,22 +171,19 @@ func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
 		r.cannot(tests.Position(), "", "tests", "%v", err)
 	}
 	for _, t := range all {
-		r.add(t)
+		r.addTest(t)
 	}
 	if len(r.Cases) == 0 && len(r.Problems) == 0 {
 		return nil, fmt.Errorf("%s has no tests", file)
 	}
-	if r.whole() && len(r.written) > 0 {
-		var ids []string
-		for _, c := range r.Cases {
-			if c.Mapped {
-				ids = append(ids, c.ID)
-			}
-		}
-		r.Playbooks = []Playbook{{
-			File: r.Name + ".eval.yaml", Cases: ids, Text: r.evalFile(filepath.Base(file)).YAML(),
-		}}
+	var more doc.Pairs
+	if r.from != "" {
+		more = doc.Pairs{{Key: "workspace", Value: doc.Pairs{{Key: "from", Value: r.out(r.from)}}}}
 	}
+	if r.trials != nil {
+		more = append(more, doc.Pair{Key: "trials", Value: r.trials})
+	}
+	r.evalFile(r.Name, filepath.Base(file), r.root.Get("description").Text(), r.alone(), more)
 	return r.Suite, nil
 }
 
@@ -467,24 +463,6 @@ func (r *agentv) lines(file string) (all []agentvTest, err error) {
 		all = append(all, agentvTest{d.Root, filepath.Dir(file), fmt.Sprintf("line-%d", i+1)})
 	}
 	return all, nil
-}
-
-// evalFile returns the file with all cases that map.
-func (r *agentv) evalFile(file string) doc.Pairs {
-	p := doc.Pairs{{Key: "name", Value: r.Name, Comment: Head + file}}
-	if text := r.root.Get("description").Text(); text != "" {
-		p = append(p, doc.Pair{Key: "description", Value: text})
-	}
-	p = append(p, doc.Pair{Key: "variants", Value: doc.Pairs{
-		{Key: "agent", Value: doc.Pairs{{Key: "agent", Value: r.who()}}},
-	}})
-	if r.from != "" {
-		p = append(p, doc.Pair{Key: "workspace", Value: doc.Pairs{{Key: "from", Value: r.out(r.from)}}})
-	}
-	if r.trials != nil {
-		p = append(p, doc.Pair{Key: "trials", Value: r.trials})
-	}
-	return append(p, doc.Pair{Key: "evalcases", Value: r.written})
 }
 
 // inputAlone reports whether a prompt is nothing but the input of a test.

@@ -268,7 +268,7 @@ func FuzzAgentV(f *testing.F) {
 			_, err := plan.Read(plan.Source{Path: filepath.Join(o.Out, p.File), Data: p.Text}, kinds.All())
 			if err != nil {
 				require.NotContains(t, err.Error(), "did not find expected", "it must be YAML:\n%s", p.Text)
-				s.Add(p, err.Error())
+				s.Refuse(p, err)
 			}
 		}
 		mapped := slices.ContainsFunc(s.Cases, func(c suite.Case) bool { return c.Mapped })

@@ -36,8 +36,8 @@ type said struct {
 	calls      any
 }
 
-// add adds a test, with each of the prompts.
-func (r *agentv) add(t agentvTest) {
+// addTest adds a test, with each of the prompts.
+func (r *agentv) addTest(t agentvTest) {
 	prompts := r.prompts
 	if len(prompts) == 0 {
 		prompts = []agentvPrompt{{}}
@@ -58,7 +58,7 @@ func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
 	if p.id != "" {
 		c.name += "-" + p.id
 	}
-	id := r.unique(c.name)
+	id := r.ids.next(c.name)
 	if t.Kind() != doc.Map {
 		c.cannot(t.Position(), "tests", "must be a mapping")
 	}
@@ -75,10 +75,7 @@ func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
 		mapping(n.Get("vars"), "vars", c.refuse)
 	}
 	r.options(t.Node, c.refuse)
-	out := doc.Pairs{{
-		Key: "id", Value: id, Comment: fmt.Sprintf("%s:%d", r.shown(t.Position().File), t.Position().Line),
-	}}
-	out = append(out, c.asked(p)...)
+	out := c.asked(p)
 	list := c.assertions()
 	if text := c.outcome(); text != "" {
 		out = append(out, doc.Pair{Key: "expected_outcome", Value: text})
@@ -91,11 +88,7 @@ func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
 		list = []evaluation{{at: t.Position(), from: "criteria", name: "criteria", kind: "llm_judge", keys: c.model()}}
 		c.graders["criteria"]++
 	}
-	out = append(out, doc.Pair{Key: "execution", Value: doc.Pairs{{Key: "evaluators", Value: r.pairs(list)}}})
-	r.Cases = append(r.Cases, Case{Name: c.name, ID: id, At: t.Position(), Graders: c.graders, Mapped: !c.bad})
-	if !c.bad {
-		r.written = append(r.written, out)
-	}
+	r.add(Case{Name: c.name, ID: id, At: t.Position(), Graders: c.graders, Mapped: !c.bad}, out, list)
 }
 
 // asked returns the keys that say what the agent is asked.

@@ -314,8 +314,9 @@ func (r *pluginReader) playbooks() {
 		if cases = slices.DeleteFunc(cases, func(c pluginCase) bool { return c.left }); len(cases) == 0 {
 			continue
 		}
+		keys := r.playbook(name, cases)
 		p := Playbook{
-			File: name + ".yaml", Text: r.playbook(name, cases).YAML(), At: make(map[string]map[string]doc.Position),
+			File: name + ".yaml", Text: keys.YAML(), At: make(map[string]map[string]doc.Position), keys: keys,
 		}
 		for _, c := range cases {
 			p.Cases = append(p.Cases, c.ID)
@@ -499,12 +500,9 @@ func (c *pluginCase) evaluators(r *pluginReader) []doc.Pairs {
 // names are those of the evaluators that the graders become.
 func (c *pluginCase) names() []string {
 	names := make([]string, len(c.graders))
-	seen := make(map[string]int)
+	all := make(distinct)
 	for i, g := range c.graders {
-		names[i] = ident(g.Name)
-		if seen[names[i]]++; seen[names[i]] > 1 {
-			names[i] = fmt.Sprintf("%s-%d", names[i], seen[names[i]])
-		}
+		names[i] = all.next(g.Name)
 	}
 	return names
 }

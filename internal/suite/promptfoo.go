@@ -42,8 +42,7 @@ type promptfoo struct {
 	templates *doc.Node // of assertions
 	prompts   []prompt
 	defaults  testCase
-	run       doc.Pairs   // how often and how long
-	written   []doc.Pairs // cases
+	run       doc.Pairs // how often and how long
 }
 
 // prompt is what an agent is asked, as a template.
@@ -142,16 +141,7 @@ func readPromptfoo(_ context.Context, path string, o Options) (*Suite, error) {
 	if len(r.Cases) == 0 && len(r.Problems) == 0 {
 		return nil, fmt.Errorf("%s has no tests", file)
 	}
-	if r.whole() && len(r.written) > 0 {
-		name := r.Name + ".eval.yaml"
-		var ids []string
-		for _, c := range r.Cases {
-			if c.Mapped {
-				ids = append(ids, c.ID)
-			}
-		}
-		r.Playbooks = []Playbook{{File: name, Cases: ids, Text: r.evalFile(filepath.Base(file)).YAML()}}
-	}
+	r.evalFile(r.Name, filepath.Base(file), r.root.Get("description").Text(), r.alone(), r.run)
 	return r.Suite, nil
 }
 
@@ -167,7 +157,7 @@ func (r *promptfoo) readAll() error {
 			all = []testCase{{at: r.root.Position()}}
 		}
 		for _, t := range all {
-			if err := r.add(t, testCase{}); err != nil {
+			if err := r.addTest(t, testCase{}); err != nil {
 				return err
 			}
 		}
@@ -181,7 +171,7 @@ func (r *promptfoo) readAll() error {
 		tests := r.readTests(s.Get("tests"), r.dir, 0)
 		for _, c := range config {
 			for _, t := range tests {
-				if err := r.add(t, c); err != nil {
+				if err := r.addTest(t, c); err != nil {
 					return err
 				}
 			}
@@ -365,8 +355,8 @@ func message(text string) (question, bad string) {
 	return question, bad
 }
 
-// add adds the cases that a test becomes: one for each prompt and each choice among values that are lists.
-func (r *promptfoo) add(t, scenario testCase) error {
+// addTest adds the cases that a test becomes: one for each prompt and each choice among values that are lists.
+func (r *promptfoo) addTest(t, scenario testCase) error {
 	t = scenario.merge(t)
 	common := r.defaults
 	if t.own {
@@ -433,7 +423,7 @@ func (r *promptfoo) write(t testCase, p prompt, values map[string]any) {
 	if len(r.prompts) > 1 && p.label != "" {
 		c.Name += " " + p.label
 	}
-	c.ID = r.unique(c.Name)
+	c.ID = r.ids.next(c.Name)
 	cannot := func(at doc.Position, key, what string) {
 		c.Mapped = false
 		r.cannot(at, c.ID, key, "%s", what)
@@ -458,23 +448,17 @@ func (r *promptfoo) write(t testCase, p prompt, values map[string]any) {
 	case c.Mapped && !slices.ContainsFunc(list, func(e evaluation) bool { return !e.reports }):
 		cannot(t.at, "assert", "every assertion has the weight 0, so it could not fail")
 	}
-	if c.Mapped {
-		if t.threshold > 0 {
-			list = []evaluation{{
-				at: t.at, from: "threshold", kind: "composite", threshold: t.threshold,
-				keys: doc.Pairs{{Key: "members", Value: r.pairs(members(list))}},
-			}}
-		}
-		comment := fmt.Sprintf("%s:%d", r.shown(t.at.File), t.at.Line)
-		pairs := doc.Pairs{{Key: "id", Value: c.ID, Comment: comment}}
-		if t.description != "" {
-			pairs = append(pairs, doc.Pair{Key: "note", Value: t.description})
-		}
-		pairs = append(pairs, doc.Pair{Key: "question", Value: question},
-			doc.Pair{Key: "execution", Value: doc.Pairs{{Key: "evaluators", Value: r.pairs(list)}}})
-		r.written = append(r.written, pairs)
+	if t.threshold > 0 {
+		list = []evaluation{{
+			at: t.at, from: "threshold", kind: "composite", threshold: t.threshold,
+			keys: doc.Pairs{{Key: "members", Value: r.pairs(members(list))}},
+		}}
 	}
-	r.Cases = append(r.Cases, c)
+	var keys doc.Pairs
+	if t.description != "" {
+		keys = doc.Pairs{{Key: "note", Value: t.description}}
+	}
+	r.add(c, append(keys, doc.Pair{Key: "question", Value: question}), list)
 }
 
 // members returns evaluations as members of a composite whose threshold decides: they have none of their own.
@@ -513,18 +497,6 @@ func (r *promptfoo) readProviders() {
 				excerpt.Line(strings.Join(names, ", "), 200), r.Agent)
 		}
 	}
-}
-
-// evalFile returns the file.
-func (r *promptfoo) evalFile(file string) doc.Pairs {
-	p := doc.Pairs{{Key: "name", Value: r.Name, Comment: Head + file}}
-	if text := r.root.Get("description").Text(); text != "" {
-		p = append(p, doc.Pair{Key: "description", Value: text})
-	}
-	p = append(p, doc.Pair{Key: "variants", Value: doc.Pairs{
-		{Key: "agent", Value: doc.Pairs{{Key: "agent", Value: r.who()}}},
-	}})
-	return append(append(p, r.run...), doc.Pair{Key: "evalcases", Value: r.written})
 }
 
 // readOptions reads how tests are run.

@@ -27,26 +27,74 @@ type reader struct {
 	tree  disk.Tree // nothing outside of it is read
 	docs  map[string]*doc.Document
 	told  map[Problem]bool
-	named int             // files, by patterns
-	ids   map[string]bool // of cases, in lower case
+	named int      // files, by patterns
+	ids   distinct // of cases
+
+	written []doc.Pairs // cases that map
+	at      map[string]map[string]doc.Position
 }
 
 func newReader(dir string, o Options) *reader {
 	return &reader{
 		Suite: &Suite{}, Options: o, dir: dir, tree: above(dir), docs: make(map[string]*doc.Document),
-		told: make(map[Problem]bool), ids: make(map[string]bool),
+		told: make(map[Problem]bool), ids: make(distinct),
+		at: make(map[string]map[string]doc.Position),
 	}
 }
 
-// unique returns an id by a name, which differs from those of the other cases in more than upper and lower case.
-func (r *reader) unique(name string) string {
-	base := ident(name)
-	id := base
-	for i := 2; r.ids[strings.ToLower(id)]; i++ {
-		id = fmt.Sprintf("%s-%d", base[:min(len(base), 90)], i)
+// add adds a case. One that maps has these keys, and the evaluators of what is expected of it alone.
+func (r *reader) add(c Case, keys doc.Pairs, list []evaluation) {
+	if r.Cases = append(r.Cases, c); !c.Mapped {
+		return
 	}
-	r.ids[strings.ToLower(id)] = true
-	return id
+	keys = append(doc.Pairs{{Key: "id", Value: c.ID, Comment: r.place(c.At)}}, keys...)
+	r.written = append(r.written, append(keys, r.execution(c.ID, list)...))
+}
+
+// execution is the key with evaluators, if there are any: those of a case or, without an id, of all.
+func (r *reader) execution(id string, list []evaluation) doc.Pairs {
+	if len(list) == 0 {
+		return nil
+	}
+	all := r.pairs(list)
+	r.at[id] = make(map[string]doc.Position)
+	for i, e := range list {
+		r.at[id][all[i][0].Value.(string)] = e.at
+	}
+	return doc.Pairs{{Key: "execution", Value: doc.Pairs{{Key: "evaluators", Value: all}}}}
+}
+
+// evalFile adds the eval file of the cases that map, if there are any, and if any can be written.
+func (r *reader) evalFile(name, from, description string, variants, more doc.Pairs) {
+	if !r.whole() || len(r.written) == 0 {
+		return
+	}
+	p := doc.Pairs{{Key: "name", Value: name, Comment: Head + from}}
+	if description != "" {
+		p = append(p, doc.Pair{Key: "description", Value: description})
+	}
+	p = append(append(p, doc.Pair{Key: "variants", Value: variants}), more...)
+	p = append(p, doc.Pair{Key: "evalcases", Value: r.written})
+	file := Playbook{File: name + ".eval.yaml", Text: p.YAML(), At: r.at, keys: p}
+	for _, c := range r.written {
+		file.Cases = append(file.Cases, c[0].Value.(string))
+	}
+	r.Playbooks = append(r.Playbooks, file)
+}
+
+// distinct are names within one thing, which differ in more than upper and lower case.
+type distinct map[string]int
+
+// next returns a name like an id for a text, unlike those before.
+func (d distinct) next(text string) string {
+	base := ident(text)
+	name, folded := base, strings.ToLower(base)
+	for n := folded; d[n] > 0; n = strings.ToLower(name) {
+		d[folded]++
+		name = fmt.Sprintf("%s-%d", base[:min(len(base), 90)], d[folded])
+	}
+	d[strings.ToLower(name)]++
+	return name
 }
 
 // above returns the tree of the repository or module that a directory is in, else of the directory.
@@ -139,6 +187,11 @@ func (r *reader) glob(dir, pattern string) ([]string, error) {
 // full reports whether what was read so far, which has some tests, is more than a suite may have. That is told, or will
 // be, and the rest needs not be read.
 func (r *reader) full(tests int) bool { return tests > maxCases || r.named > 2*maxCases }
+
+// place returns a position as comments of playbooks name it.
+func (r *reader) place(at doc.Position) string {
+	return fmt.Sprintf("%s:%d", r.shown(at.File), at.Line)
+}
 
 // shown returns a path as comments of playbooks name it.
 func (r *reader) shown(file string) string {
@@ -306,18 +359,11 @@ type evaluation struct {
 // pairs returns the evaluators of a list, whose names are made unique.
 func (r *reader) pairs(list []evaluation) []doc.Pairs {
 	var all []doc.Pairs
-	seen := make(map[string]int)
+	names := make(distinct)
 	for _, e := range list {
-		name := ident(cmp.Or(e.name, e.from))
-		if seen[name]++; seen[name] > 1 {
-			name = fmt.Sprintf("%s-%d", name, seen[name])
-		}
 		p := doc.Pairs{
-			{Key: "name", Value: name},
-			{
-				Key: "type", Value: e.kind,
-				Comment: fmt.Sprintf("%s:%d %s", r.shown(e.at.File), e.at.Line, e.from),
-			},
+			{Key: "name", Value: names.next(cmp.Or(e.name, e.from))},
+			{Key: "type", Value: e.kind, Comment: r.place(e.at) + " " + e.from},
 		}
 		if e.threshold > 0 {
 			p = append(p, doc.Pair{Key: "threshold", Value: e.threshold})
@@ -357,13 +403,10 @@ func (o Options) model() doc.Pairs {
 // rubrics is an evaluator llm_judge that asks the model of the options whether all of the criteria hold.
 func (o Options) rubrics(id string, criteria ...string) (kind string, keys doc.Pairs) {
 	var list []doc.Pairs
-	for i, text := range criteria {
-		own := ident(id)
-		if i > 0 {
-			own = fmt.Sprintf("%s-%d", own, i+1)
-		}
+	names := make(distinct)
+	for _, text := range criteria {
 		list = append(list, doc.Pairs{
-			{Key: "id", Value: own},
+			{Key: "id", Value: names.next(id)},
 			{Key: "text", Value: strings.TrimSpace(text) + "\n"},
 			{Key: "required", Value: true},
 		})
@@ -371,14 +414,17 @@ func (o Options) rubrics(id string, criteria ...string) (kind string, keys doc.P
 	return "llm_judge", append(o.model(), doc.Pair{Key: "rubrics", Value: list})
 }
 
-// who returns the agent of the variants.
+// who returns the keys of a variant that say which agent it is.
 func (o Options) who() doc.Pairs {
 	p := doc.Pairs{{Key: "kind", Value: o.Agent}}
 	if o.Preset != "" {
 		p = append(p, doc.Pair{Key: "preset", Value: o.Preset})
 	}
-	return p
+	return doc.Pairs{{Key: "agent", Value: p}}
 }
+
+// alone are the variants of a suite that has one.
+func (o Options) alone() doc.Pairs { return doc.Pairs{{Key: "agent", Value: o.who()}} }
 
 // fate is what becomes of a key, or a type, of another tool, as a reader has it and docs/migrate.md tells it.
 type fate struct {

@@ -7,6 +7,7 @@ package suite
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,8 +150,11 @@ type Playbook struct {
 	File  string // its name in Options.Out
 	Cases []string
 	Text  []byte
-	// At are the places in the source of what a case expects, by the case's id and the evaluator's name.
+	// At are the places in the source of what a case expects, by the case's id and the evaluator's name. What all cases
+	// expect has no id.
 	At map[string]map[string]doc.Position
+
+	keys doc.Pairs // of Text, the last of which lists the cases; nil: no case can be taken out
 }
 
 // Cite has the evaluators of a plan, which was made of the playbook, stand where the source has them. Name returns how
@@ -192,15 +196,66 @@ func (f Format) Convert(ctx context.Context, dir string, o Options) (*Suite, err
 	return s, nil
 }
 
-// Add adds a problem of cases, which then are not mapped: it is about a playbook that was written.
-func (s *Suite) Add(p Playbook, what string) {
-	for i, c := range s.Cases {
-		if slices.Contains(p.Cases, c.ID) {
-			s.Cases[i].Mapped = false
-			s.Problems = append(s.Problems, Problem{At: c.At, Case: c.Name, What: what})
+// aPart matches what a problem of a playbook is about: a case, an evaluator, or neither.
+var aPart = lazyregexp.New(`^(?:((?:eval)?cases)\[(\d+)\]\.?)?(?:execution\.)?(?:evaluators\[(\d+)\])?`)
+
+// Refuse adds why a playbook that was written cannot be loaded. The cases that it is about are not mapped then, and the
+// playbook has the others. What is about none of them is about all: it leaves no playbook.
+func (s *Suite) Refuse(p Playbook, err error) {
+	problems, ok := errors.AsType[doc.Problems](err)
+	if !ok {
+		problems = doc.Problems{{Reason: err.Error()}}
+	}
+	root := doc.Parse(p.File, p.Text).Root
+	for _, problem := range problems {
+		part := aPart.FindStringSubmatch(problem.Path)
+		i, _ := strconv.Atoi(part[2])
+		c := s.named(p.Cases[i])
+		about := Problem{At: c.At, What: strings.TrimPrefix(problem.Path+": "+problem.Reason, ": ")}
+		within, id := root, ""
+		if part[1] != "" {
+			within, id, about.Case = root.Get(part[1]).Items()[i], c.ID, c.Name
+			c.Mapped = false
+		}
+		if j, err := strconv.Atoi(part[3]); err == nil {
+			all := cmp.Or(within.Get("execution"), within).Get("evaluators").Items()
+			if at, ok := p.At[id][all[j].Get("name").Text()]; ok {
+				about.At = at
+			}
+		}
+		if part[1] == "" || p.keys == nil {
+			for _, id := range p.Cases {
+				s.named(id).Mapped = false
+			}
+		}
+		s.Problems = append(s.Problems, about)
+	}
+	i := slices.IndexFunc(s.Playbooks, func(q Playbook) bool { return q.File == p.File })
+	if s.Playbooks[i] = s.mapped(p); len(s.Playbooks[i].Cases) == 0 {
+		s.Playbooks = slices.Delete(s.Playbooks, i, i+1)
+	}
+}
+
+// named returns the case with an id.
+func (s *Suite) named(id string) *Case {
+	return &s.Cases[slices.IndexFunc(s.Cases, func(c Case) bool { return c.ID == id })]
+}
+
+// mapped returns a playbook with those of its cases alone that map.
+func (s *Suite) mapped(p Playbook) Playbook {
+	var ids []string
+	var cases []doc.Pairs
+	for i, id := range p.Cases {
+		if s.named(id).Mapped {
+			ids, cases = append(ids, id), append(cases, p.keys[len(p.keys)-1].Value.([]doc.Pairs)[i])
 		}
 	}
-	s.Playbooks = slices.DeleteFunc(s.Playbooks, func(q Playbook) bool { return q.File == p.File })
+	if p.Cases = ids; len(ids) > 0 {
+		p.keys = slices.Clone(p.keys)
+		p.keys[len(p.keys)-1].Value = cases
+		p.Text = p.keys.YAML()
+	}
+	return p
 }
 
 var aNote = lazyregexp.New(`: note: (?:(?:eval)?cases\[(\d+)\])?.*?: (.*)`)

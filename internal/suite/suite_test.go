@@ -212,7 +212,7 @@ func FuzzPluginEvals(f *testing.F) {
 		require.Equal(t, s.Cases[0].Mapped, len(s.Problems) == 0)
 		for _, p := range s.Playbooks {
 			if _, err := plan.Parse(filepath.Join(o.Out, p.File), p.Text, kinds.All()); err != nil {
-				s.Add(p, err.Error())
+				s.Refuse(p, err)
 			}
 		}
 		require.Equal(t, len(s.Problems) == 0, len(s.Playbooks) == 1)
@@ -239,7 +239,7 @@ func FuzzCommand(f *testing.F) {
 		require.NoError(t, err)
 		for _, p := range s.Playbooks {
 			if _, err := plan.Parse(filepath.Join(o.Out, p.File), p.Text, kinds.All()); err != nil {
-				s.Add(p, err.Error())
+				s.Refuse(p, err)
 			}
 		}
 		require.Equal(t, len(s.Problems) == 0, len(s.Playbooks) == 1)

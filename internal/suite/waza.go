@@ -142,14 +142,12 @@ var (
 // waza reads a suite of waza.
 type waza struct {
 	*reader
-	root     *doc.Node
-	skills   []string // directories, absolute
-	trials   int
-	timeout  float64
-	global   []evaluation
-	graders  map[string]int // of the global ones
-	written  []doc.Pairs    // cases
-	triggers []doc.Pairs    // cases of the file of triggers
+	root    *doc.Node
+	skills  []string // directories, absolute
+	trials  int
+	timeout float64
+	global  []evaluation
+	graders map[string]int // of the global ones
 }
 
 func readWaza(_ context.Context, file string, o Options) (*Suite, error) {
@@ -182,35 +180,25 @@ func readWaza(_ context.Context, file string, o Options) (*Suite, error) {
 	if err := r.readTasks(); err != nil {
 		return nil, err
 	}
+	tasks := r.written
+	r.written = nil
 	if err := r.readTriggers(); err != nil {
 		return nil, err
 	}
 	if len(r.Cases) == 0 && len(r.Problems) == 0 {
 		return nil, fmt.Errorf("%s has no tasks", file)
 	}
-	if r.whole() {
-		r.playbook(r.Name, filepath.Base(file), r.written, r.global)
-		r.playbook(r.Name+"-triggers", wazaTriggers, r.triggers, nil)
-	}
+	triggers := r.written
+	r.written = tasks
+	r.playbook(r.Name, filepath.Base(file), r.global)
+	r.written = triggers
+	r.playbook(r.Name+"-triggers", wazaTriggers, nil)
 	return r.Suite, nil
 }
 
-// playbook adds a file of cases, if there are any.
-func (r *waza) playbook(name, from string, cases []doc.Pairs, evaluators []evaluation) {
-	if len(cases) == 0 {
-		return
-	}
-	var ids []string
-	for _, c := range cases {
-		ids = append(ids, c[0].Value.(string))
-	}
-	p := doc.Pairs{{Key: "name", Value: name, Comment: Head + from}}
-	if text := r.root.Get("description").Text(); text != "" {
-		p = append(p, doc.Pair{Key: "description", Value: text})
-	}
-	with := doc.Pairs{{Key: "agent", Value: r.who()}}
-	without := doc.Pairs{{Key: "agent", Value: r.who()}, {Key: "reference", Value: true}}
-	variants := doc.Pairs{{Key: "agent", Value: with}}
+// playbook adds a file of the cases that are written.
+func (r *waza) playbook(name, from string, evaluators []evaluation) {
+	with, variants := r.who(), r.alone()
 	if len(r.skills) > 0 {
 		var dirs []string
 		for _, dir := range r.skills {
@@ -218,22 +206,19 @@ func (r *waza) playbook(name, from string, cases []doc.Pairs, evaluators []evalu
 		}
 		variants[0].Value = append(with, doc.Pair{Key: "skills", Value: dirs})
 		if r.root.Get("baseline").Text() == "true" {
+			without := append(r.who(), doc.Pair{Key: "reference", Value: true})
 			variants = append(variants, doc.Pair{Key: "without", Value: without})
 		}
 	}
-	p = append(p, doc.Pair{Key: "variants", Value: variants},
-		doc.Pair{Key: "workspace", Value: doc.Pairs{{Key: "empty", Value: true}}})
+	more := doc.Pairs{{Key: "workspace", Value: doc.Pairs{{Key: "empty", Value: true}}}}
 	if r.trials > 1 {
-		p = append(p, doc.Pair{Key: "trials", Value: doc.Pairs{{Key: "count", Value: r.trials}}})
+		more = append(more, doc.Pair{Key: "trials", Value: doc.Pairs{{Key: "count", Value: r.trials}}})
 	}
 	if r.timeout > 0 {
-		p = append(p, doc.Pair{Key: "limits", Value: doc.Pairs{{Key: "timeout", Value: seconds(r.timeout)}}})
+		more = append(more, doc.Pair{Key: "limits", Value: doc.Pairs{{Key: "timeout", Value: seconds(r.timeout)}}})
 	}
-	if len(evaluators) > 0 {
-		p = append(p, doc.Pair{Key: "execution", Value: doc.Pairs{{Key: "evaluators", Value: r.pairs(evaluators)}}})
-	}
-	text := append(p, doc.Pair{Key: "evalcases", Value: cases}).YAML()
-	r.Playbooks = append(r.Playbooks, Playbook{File: name + ".eval.yaml", Cases: ids, Text: text})
+	more = append(more, r.execution("", evaluators)...)
+	r.evalFile(name, from, r.root.Get("description").Text(), variants, more)
 }
 
 // refuse is [reader.cannot] of the suite.
@@ -370,7 +355,7 @@ type wazaCase struct {
 
 // newCase begins a case.
 func (r *waza) newCase(at doc.Position, name, id string) (*wazaCase, *Case) {
-	c := &Case{Name: name, ID: r.unique(id), At: at, Graders: make(map[string]int), Mapped: true}
+	c := &Case{Name: name, ID: r.ids.next(id), At: at, Graders: make(map[string]int), Mapped: true}
 	return &wazaCase{r, func(at doc.Position, key, what string) {
 		c.Mapped = false
 		r.cannot(at, c.ID, key, "%s", what)
@@ -396,9 +381,9 @@ func (r *waza) addTask(n *doc.Node) {
 	if s := n.Get("timeout_seconds"); s != nil && number(s, "timeout_seconds", 1, t.refuse) != r.timeout {
 		t.refuse(s.Position(), "timeout_seconds", "the cases of a file have one limit: write it into config")
 	}
-	pairs := doc.Pairs{{Key: "id", Value: c.ID, Comment: fmt.Sprintf("%s:%d", r.shown(c.At.File), c.At.Line)}}
+	var pairs doc.Pairs
 	if note := n.Get("name").Text(); note != "" {
-		pairs = append(pairs, doc.Pair{Key: "note", Value: note})
+		pairs = doc.Pairs{{Key: "note", Value: note}}
 	}
 	pairs = append(pairs, t.asked(n)...)
 	all := t.expected(n.Get("expected"))
@@ -411,13 +396,7 @@ func (r *waza) addTask(n *doc.Node) {
 	for kind, count := range r.graders {
 		c.Graders[kind] += count
 	}
-	if len(all) > 0 {
-		pairs = append(pairs, doc.Pair{Key: "execution", Value: doc.Pairs{{Key: "evaluators", Value: r.pairs(all)}}})
-	}
-	if c.Mapped {
-		r.written = append(r.written, pairs)
-	}
-	r.Cases = append(r.Cases, *c)
+	r.add(*c, pairs, all)
 }
 
 // asked returns the keys that say what the agent is asked, and the files that it finds.
@@ -532,10 +511,9 @@ func (r *waza) readTriggers() error {
 			t, c := r.newCase(n.Position(), name, name)
 			only(n, key, t.refuse, "prompt", "reason", "confidence")
 			c.Graders["trigger"]++
-			at := fmt.Sprintf("%s:%d", r.shown(c.At.File), c.At.Line)
-			pairs := doc.Pairs{{Key: "id", Value: c.ID, Comment: at}}
+			var pairs doc.Pairs
 			if why := n.Get("reason").Text(); why != "" {
-				pairs = append(pairs, doc.Pair{Key: "note", Value: why})
+				pairs = doc.Pairs{{Key: "note", Value: why}}
 			}
 			prompt := n.Get("prompt").Text()
 			if strings.TrimSpace(prompt) == "" {
@@ -545,13 +523,7 @@ func (r *waza) readTriggers() error {
 			if err := t.activates(&to, yes, skill); err != nil {
 				t.refuse(n.Position(), key, err.Error())
 			}
-			pairs = append(pairs, doc.Pair{Key: "question", Value: prompt}, doc.Pair{Key: "execution", Value: doc.Pairs{
-				{Key: "evaluators", Value: r.pairs([]evaluation{to})},
-			}})
-			if c.Mapped {
-				r.triggers = append(r.triggers, pairs)
-			}
-			r.Cases = append(r.Cases, *c)
+			r.add(*c, append(pairs, doc.Pair{Key: "question", Value: prompt}), []evaluation{to})
 		}
 	}
 	return nil

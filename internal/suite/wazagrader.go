@@ -196,16 +196,12 @@ func folded(list []string) (all []string) {
 // look adds an evaluator of texts, with a check for each list that is not empty. File is one of the workspace.
 func (g *wazaGrader) look(file string, lists ...doc.Pair) {
 	var checks []doc.Pairs
-	seen := make(map[string]int)
+	ids := make(distinct)
 	for _, l := range lists {
 		if len(l.Value.([]string)) == 0 {
 			continue
 		}
-		id := strings.ReplaceAll(l.Key, "_", "-")
-		if seen[id]++; seen[id] > 1 {
-			id = fmt.Sprintf("%s-%d", id, seen[id])
-		}
-		p := doc.Pairs{{Key: "id", Value: id}, l}
+		p := doc.Pairs{{Key: "id", Value: ids.next(strings.ReplaceAll(l.Key, "_", "-"))}, l}
 		if file != "" {
 			p = append(p, doc.Pair{Key: "file", Value: file})
 		}
