@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	defer lines.Close()
 	c := &command{stdout: stdout, stderr: lines, secrets: secrets}
 	code, err := c.run(ctx, args)
-	if err != nil {
+	if err = queue.Explained(err); err != nil {
 		fmt.Fprintf(c.stderr, "sdd-eval-scale: %s\n", excerpt.Harmless(c.secrets.String(err.Error())))
 		if advice := fault.Advice(err); advice != "" {
 			fmt.Fprintf(c.stderr, "next: %s\n", advice)
@@ -319,14 +319,14 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 		return 0, err
 	}
 	c.log("run %s", r.ID)
-	atWork := func() {}
+	working, atWork := ctx, func() error { return nil }
 	if c.queue == embeddedQueue {
-		if atWork, err = c.startWorker(ctx, q); err != nil {
+		if working, atWork, err = c.startWorker(ctx, q); err != nil {
 			return 0, err
 		}
 	}
-	err = c.follow(ctx, q, r)
-	atWork()
+	err = c.follow(working, q, r)
+	err = cmp.Or(atWork(), err)
 	if errors.Is(err, errRemoved) {
 		return 0, err
 	}
@@ -478,20 +478,26 @@ func (c *command) tellStatus(s queue.Status, tell func(string, ...any), since ti
 	}
 }
 
-// startWorker starts a worker in this process. The function that it returns ends it.
-func (c *command) startWorker(ctx context.Context, q *queue.Queue) (func(), error) {
+// startWorker starts a worker in this process, and returns a context that ends when the worker does. The function that
+// it returns ends it, and returns why it had ended by itself.
+func (c *command) startWorker(ctx context.Context, q *queue.Queue) (context.Context, func() error, error) {
 	w, remove, err := c.newWorker(q)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	w.Alone = true
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() {
-		if err := w.Run(ctx); err != nil {
-			c.log("worker: %v", err)
-		}
+		defer cancel()
+		err = w.Run(ctx)
 	})
-	return func() { cancel(); group.Wait(); remove() }, nil
+	return ctx, func() error {
+		cancel()
+		group.Wait()
+		remove()
+		return err
+	}, nil
 }
 
 func (c *command) work(ctx context.Context, args []string) (int, error) {

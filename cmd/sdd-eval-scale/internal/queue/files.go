@@ -29,15 +29,21 @@ const (
 // Digest returns the digest of data, as in [File].
 func Digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// store puts a file into the queue. The name is unique in its run.
-func (q *Queue) store(ctx context.Context, run, name string, data []byte) (File, error) {
+// store puts a file into the queue, each piece by what does it. The name is unique in its run.
+func (q *Queue) store(
+	run, name string, data []byte, do func(func(context.Context) error) error,
+) (File, error) {
 	f := File{Key: run + "." + name, Digest: Digest(data), Size: len(data)}
 	if f.Size > MaxFile {
 		return File{}, fmt.Errorf("%s has %d bytes: want at most %d", f.Key, f.Size, MaxFile)
 	}
 	for len(data) > 0 || f.Pieces == 0 {
 		part := data[:min(len(data), piece)]
-		if _, err := q.files.Put(ctx, fmt.Sprintf("%s.%d", f.Key, f.Pieces), part); err != nil {
+		err := do(func(ctx context.Context) error {
+			_, err := q.files.Put(ctx, fmt.Sprintf("%s.%d", f.Key, f.Pieces), part)
+			return err
+		})
+		if err != nil {
 			return File{}, fmt.Errorf("store %s: %w", f.Key, err)
 		}
 		data = data[len(part):]

@@ -308,14 +308,18 @@ func (l *Lease) write(ctx context.Context) error {
 	}
 }
 
-// patiently repeats what may fail for want of a server, until the lease's time is over.
+// patiently repeats what may fail for want of a server, until the lease's time is over, or, if a server renews that and
+// does nothing else, for four leases.
 func (l *Lease) patiently(do func(ctx context.Context) error) error {
-	for {
+	for began := time.Now(); ; {
 		ctx, cancel := context.WithTimeout(l.ctx, asked)
 		err := do(ctx)
 		cancel()
 		if err == nil || errors.Is(err, ErrLost) {
 			return err
+		}
+		if time.Since(began) > 4*l.q.lease {
+			return fmt.Errorf("%w: %w", errNoRoom, err)
 		}
 		select {
 		case <-l.ctx.Done():
@@ -359,17 +363,16 @@ func (l *Lease) finish(change func(*Record), usd *float64, answer func(context.C
 // Commit makes what an attempt came to the unit's result. If the lease is lost, the result is refused, with [ErrLost].
 func (l *Lease) Commit(done Done, archive []byte) error {
 	done.Attempt, done.Worker, done.Why = l.attempt, l.holder, done.Why[:min(len(done.Why), maxReason)]
-	err := l.patiently(func(ctx context.Context) error {
-		name := fmt.Sprintf("unit-%d.%d-%s", l.N, l.attempt, l.nonce)
-		f, err := l.q.store(ctx, l.Run, name, archive)
-		done.Archive = &f
-		return err
-	})
+	archived, err := l.q.store(l.Run, fmt.Sprintf("unit-%d.%d-%s", l.N, l.attempt, l.nonce), archive, l.patiently)
+	if Full(err) {
+		return errors.Join(err, l.Release(Failure{Kind: Failed, Why: err.Error()}, done.CostUSD, l.q.lease))
+	}
 	if err != nil {
 		l.end(context.Canceled)
 		<-l.ended
 		return err
 	}
+	done.Archive = &archived
 	return l.finish(func(r *Record) { r.Done, r.Holder = &done, "" }, done.CostUSD, l.Drop)
 }
 

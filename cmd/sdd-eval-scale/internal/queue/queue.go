@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,6 +210,28 @@ func (q *Queue) Lease() time.Duration { return q.lease }
 
 // Close ends the connection.
 func (q *Queue) Close() { q.nc.Close() }
+
+// errNoRoom means that a server answers and writes nothing: so does one whose disk is full.
+var errNoRoom = errors.New("it answers, and writes nothing")
+
+// Full reports whether an error is that the queue's server has no room for what is written: its limit is reached, its
+// disk is full, or it was, and the server has stopped JetStream.
+func Full(err error) bool {
+	const resources, storage, store = 10023, 10047, 10077
+	var api *jetstream.APIError
+	return errors.Is(err, errNoRoom) || errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{
+		resources, storage, store,
+		jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount,
+	}, api.ErrorCode)
+}
+
+// Explained returns an error of the queue for people.
+func Explained(err error) error {
+	if Full(err) {
+		err = fmt.Errorf("the queue has no room, as its disk is full or its limit is reached: %w", err)
+	}
+	return err
+}
 
 // errMoved means that a key has changed since it was read.
 var errMoved = errors.New("it has changed meanwhile")

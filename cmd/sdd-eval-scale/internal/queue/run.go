@@ -113,14 +113,15 @@ func (q *Queue) submit(ctx context.Context, r *Run, units []Unit, bundle []byte)
 	if rev, err := get(ctx, q.runs, r.ID, &former); err != nil || rev > 0 {
 		return cmp.Or(err, errors.New("there is such a run already"))
 	}
-	if r.Bundle, err = q.store(ctx, r.ID, "bundle", bundle); err != nil {
+	do := func(do func(context.Context) error) error { return do(ctx) }
+	if r.Bundle, err = q.store(r.ID, "bundle", bundle, do); err != nil {
 		return err
 	}
 	plan, err := json.Marshal(units)
 	if err != nil {
 		return err
 	}
-	if r.Plan, err = q.store(ctx, r.ID, "plan", plan); err != nil {
+	if r.Plan, err = q.store(r.ID, "plan", plan, do); err != nil {
 		return err
 	}
 	for _, a := range r.Accounts {

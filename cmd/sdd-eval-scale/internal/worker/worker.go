@@ -46,15 +46,17 @@ type Worker struct {
 	Command []string
 	// Tool is the program: runs of another one are refused.
 	Tool string
+	// Alone says that nobody else uses the queue: if it has no room, waiting makes none, and Run ends.
+	Alone bool
 	// Log receives lines for people.
 	Log func(format string, args ...any)
 
 	mu   sync.Mutex
 	runs map[string]*prepared // that are there
 	next int                  // the account that is asked next
-	// complained says that a person knows that the queue does not answer.
-	complained bool
-	running    atomic.Int32
+	// mute says that the queue did not answer when the worker last said that it is there: it takes no units then.
+	mute    bool
+	running atomic.Int32
 }
 
 // prepared is a run with what a worker has of it.
@@ -78,6 +80,15 @@ type prepared struct {
 func (w *Worker) Run(ctx context.Context) error {
 	w.runs = make(map[string]*prepared)
 	looked, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	full := func(err error) bool {
+		ends := w.Alone && queue.Full(err)
+		if ends {
+			stop(err)
+		}
+		return ends
+	}
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
@@ -85,7 +96,14 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	group.Go(func() {
-		w.every(looked, min(w.Queue.Lease()/3, time.Second), func() error { return w.look(looked) })
+		for looked.Err() == nil {
+			pause(looked, min(w.Queue.Lease()/3, time.Second))
+			if err := w.look(looked); looked.Err() == nil {
+				if !full(err) {
+					w.answered(err)
+				}
+			}
+		}
 	})
 	slots := make(chan struct{}, w.Parallel)
 	var units sync.WaitGroup
@@ -96,7 +114,9 @@ func (w *Worker) Run(ctx context.Context) error {
 			continue
 		}
 		offer, err := w.offer(ctx)
-		w.complain(ctx, err)
+		if err != nil && ctx.Err() == nil {
+			w.answered(err)
+		}
 		if err != nil || offer == nil {
 			<-slots
 			pause(ctx, min(w.Queue.Lease()/10, 250*time.Millisecond))
@@ -104,15 +124,18 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 		units.Go(func() {
 			defer func() { <-slots }()
-			if err := w.carryOut(ctx, offer); err != nil {
-				w.Log("%v", err)
+			if err := w.carryOut(ctx, offer); err != nil && !full(err) {
+				w.Log("%v", queue.Explained(err))
 			}
 		})
 	}
 	units.Wait()
-	gone, stop := context.WithTimeout(looked, time.Second)
-	defer stop()
+	gone, forget := context.WithTimeout(looked, time.Second)
+	defer forget()
 	_ = w.Queue.Gone(gone, w.ID) // or it is forgotten by and by
+	if err := context.Cause(ctx); queue.Full(err) {
+		return err
+	}
 	return nil
 }
 
@@ -123,24 +146,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// every repeats what may fail for want of a server.
-func (w *Worker) every(ctx context.Context, d time.Duration, do func() error) {
-	for {
-		if pause(ctx, d); ctx.Err() != nil {
-			return
-		}
-		w.complain(ctx, do())
-	}
-}
-
-// complain tells what the queue says in place of an answer, once for all questions until it answers one.
-func (w *Worker) complain(ctx context.Context, err error) {
+// answered notes whether the queue answers, and tells when it does no more.
+func (w *Worker) answered(err error) {
 	w.mu.Lock()
-	told := w.complained
-	w.complained = err != nil && (told || ctx.Err() == nil)
+	told := w.mute
+	w.mute = err != nil
 	w.mu.Unlock()
-	if err != nil && ctx.Err() == nil && !told {
-		w.Log("the queue does not answer, and is asked again: %v", err)
+	if err != nil && !told {
+		w.Log("the queue does not answer, and is asked again: %v", queue.Explained(err))
 	}
 }
 
@@ -236,7 +249,11 @@ func (w *Worker) offer(ctx context.Context) (*queue.Offer, error) {
 	}
 	first := w.next
 	w.next++
+	mute := w.mute
 	w.mu.Unlock()
+	if mute {
+		return nil, nil
+	}
 	for i := range accounts {
 		a := accounts[(first+i)%len(accounts)]
 		if Has(a, w.ConfigDir) != nil {
