@@ -99,9 +99,6 @@ print(json.dumps({"score": sum(c["passed"] for c in checks) / len(checks),
                   "misses": [c["text"] for c in checks if not c["passed"]]}))
 `
 
-// tool returns the name of a tool, as the agent calls it.
-func (a *agentvClaim) tool(n *doc.Node) string { return a.called(n.Position(), a.to.from, n.Text()) }
-
 // toolCall is the call of a tool: its name, or a mapping.
 func (a *agentvClaim) toolCall(n *doc.Node) (doc.Pairs, error) {
 	name := n
@@ -118,7 +115,11 @@ func (a *agentvClaim) toolCall(n *doc.Node) (doc.Pairs, error) {
 	if name.Kind() != doc.String || name.Text() == "" {
 		return nil, errors.New("value: a call has the name of a tool")
 	}
-	p := doc.Pairs{{Key: "tool", Value: a.tool(name)}}
+	called, err := a.called(name.Position(), a.to.from, name.Text())
+	if err != nil {
+		return nil, err
+	}
+	p := doc.Pairs{{Key: "tool", Value: called}}
 	if args := first(n, "args", "input"); args != nil && args.Text() != "any" {
 		p = append(p, doc.Pair{Key: "args", Value: args.Value()})
 	}
@@ -167,8 +168,11 @@ func (a *agentvClaim) toolUsed() error {
 		return nil
 	}
 	only(n, a.to.from+".value", a.refuse, "name", "min", "max")
-	name := a.tool(n.Get("name"))
-	if name == "" {
+	name, err := a.called(n.Get("name").Position(), a.to.from, n.Get("name").Text())
+	switch {
+	case err != nil:
+		return err
+	case name == "":
 		return errors.New("value.name: is required")
 	}
 	if a.not {
@@ -210,14 +214,14 @@ func (a *agentvClaim) toolSequence() error {
 		return errors.New("that a sequence does not happen is nothing that an evaluator says")
 	case mode == "":
 		mode = "in_order"
-	case !slices.Contains([]string{"in_order", "exact", "any_order"}, mode):
-		return fmt.Errorf("value.mode: %q is not known", mode)
+	case mode != "in_order" && mode != "exact":
+		return fmt.Errorf("value.mode: %q: AgentV expects the order of the steps: write in_order, or a trajectory:"+
+			"tool-used of the names", mode)
 	}
 	steps := n
 	if n.Kind() != doc.List {
-		only(n, a.to.from+".value", a.refuse, "mode", "steps", "expected")
-		either(n, a.to.from+".value", a.refuse, "steps", "expected")
-		steps = first(n, "steps", "expected")
+		only(n, a.to.from+".value", a.refuse, "mode", "steps")
+		steps = n.Get("steps")
 	}
 	list, err := a.calls(steps)
 	if err != nil {

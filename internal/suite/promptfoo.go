@@ -247,7 +247,11 @@ func (r *promptfoo) readPrompts(n *doc.Node) {
 		}
 	}
 	if len(r.prompts) == 0 {
-		r.prompts = []prompt{{at: r.root.Position(), text: "{{prompt}}"}} // as promptfoo has it
+		p := prompt{at: r.root.Position(), text: "{{prompt}}"} // as promptfoo has it
+		if n != nil {
+			p.at, p.bad = n.Position(), "there are none: write one, or leave out the key to ask {{prompt}}"
+		}
+		r.prompts = []prompt{p}
 	}
 }
 

@@ -77,6 +77,16 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+func TestPromptfooWithoutPrompts(t *testing.T) {
+	dir := unpack(t, txtar.Parse([]byte("-- shop/promptfooconfig.yaml --\nprompts: []\n"+
+		"tests: [{vars: {prompt: Go.}, assert: [{type: contains, value: x}]}]\n")))
+	s, err := format(t, "promptfoo").Convert(t.Context(), dir, options(dir))
+	require.NoError(t, err)
+	require.Len(t, s.Problems, 1)
+	assert.Equal(t, "there are none: write one, or leave out the key to ask {{prompt}}", s.Problems[0].What)
+	assert.False(t, s.Cases[0].Mapped)
+}
+
 func TestNoPromptfoo(t *testing.T) {
 	for name, test := range map[string]struct{ archive, want string }{
 		"nothing":  {"-- shop/README.md --\n", "has no promptfooconfig.yaml, .yml or .json: name the file"},

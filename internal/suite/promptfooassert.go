@@ -455,7 +455,10 @@ func toolAssert(a *claim) error {
 		return fmt.Errorf("value: no number of calls is at least %d and at most %d: write min", least, most)
 	}
 	for i, name := range names {
-		names[i] = a.r.called(a.at, a.to.from, name)
+		var err error
+		if names[i], err = a.r.called(a.at, a.to.from, name); err != nil {
+			return err
+		}
 	}
 	a.to.kind = "tool_trajectory"
 	if a.not || most == 0 {

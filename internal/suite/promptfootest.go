@@ -246,6 +246,9 @@ func (r *promptfoo) readTest(n *doc.Node, dir string) (t testCase) {
 	for _, item := range list(n.Get("prompts"), "prompts", t.cannot) {
 		t.prompts = append(t.prompts, item.Text())
 	}
+	if at := n.Get("prompts"); at.Kind() == doc.List && len(t.prompts) == 0 {
+		t.cannot(at.Position(), "prompts", "promptfoo asks it no prompt: name one, or remove the test")
+	}
 	for _, key := range []string{"provider", "providers"} {
 		if at := n.Get(key); !empty(at) {
 			r.note(at.Position(), key, "left out: the agents are of the kind %s", r.Agent)

@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // reader reads the files of a suite that names others.
@@ -333,15 +334,24 @@ func empty(n *doc.Node) bool {
 	}
 }
 
-// called returns the name of a tool as the agent has it, which may differ in case.
-func (r *reader) called(at doc.Position, from, name string) string {
-	profile, _ := agent.Lookup(r.Agent)
-	i := slices.IndexFunc(profile.Tools, func(known string) bool { return strings.EqualFold(known, name) })
-	if i < 0 || profile.Tools[i] == name {
-		return name
+// called returns the name of a tool, or a pattern, as the agent has it, which may differ in case.
+func (r *reader) called(at doc.Position, from, name string) (string, error) {
+	if strings.Contains(name, "?") {
+		return "", fmt.Errorf("value: %q: ? stands for no character here: write *, or the names", name)
 	}
-	r.note(at, from, "%s calls this tool %s", r.Agent, profile.Tools[i])
-	return profile.Tools[i]
+	profile, _ := agent.Lookup(r.Agent)
+	for _, known := range profile.Tools {
+		switch {
+		case wildcard.Match(name, known) || !wildcard.Match(strings.ToLower(name), strings.ToLower(known)):
+		case strings.Contains(name, "*"):
+			return "", fmt.Errorf("value: %q: the case of letters counts here, and %s calls a tool %s: write the names",
+				name, r.Agent, known)
+		default:
+			r.note(at, from, "%s calls this tool %s", r.Agent, known)
+			return known, nil
+		}
+	}
+	return name, nil
 }
 
 // evaluation is an evaluator of a case that is to be written.
