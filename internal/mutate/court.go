@@ -40,10 +40,8 @@ func newCourt(r *engine.Runner, u plan.Unit, tape *cassette.Cassette, of Config)
 	if c.own != nil {
 		return c, nil
 	}
-	deciding := slices.DeleteFunc(slices.Clone(u.Evaluators), func(e plan.Evaluator) bool { return e.Advisory })
-	if len(deciding) > 0 { // models that decide nothing are not asked
-		c.unit.Evaluators = deciding
-	}
+	// Models that decide nothing are not asked.
+	c.unit.Evaluators = slices.DeleteFunc(slices.Clone(u.Evaluators), func(e plan.Evaluator) bool { return e.Advisory })
 	if !of.Thorough {
 		c.quick, c.left = engine.Quick(c.unit)
 	}

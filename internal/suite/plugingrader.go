@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -275,13 +276,20 @@ func (r *pluginReader) activation(g *grader, p toolPattern, least, most int) err
 	if p.Tool != skillTool {
 		return fmt.Errorf("tool: %s is a tool of Claude Code, not of agents of the kind %s", p.Tool, r.Agent)
 	}
-	_, own, _ := strings.Cut(p.InputMatch, r.Name+":")
-	if own == "" {
-		own = p.InputMatch
+	written, err := expression("input_match", p.InputMatch, "")
+	if err != nil {
+		return err
 	}
-	skills := r.skills
-	if own != "" {
-		skills = slices.DeleteFunc(slices.Clone(skills), func(name string) bool { return name != own })
+	find, err := regexp.Compile(written)
+	if err != nil {
+		return fmt.Errorf("input_match: %w", err)
+	}
+	skills := slices.DeleteFunc(slices.Clone(r.skills), func(name string) bool {
+		return !find.MatchString(fmt.Sprintf(`{"skill":"%s:%s"}`, r.Name, name))
+	})
+	_, own, _ := strings.Cut(p.InputMatch, r.Name+":")
+	if own = cmp.Or(own, p.InputMatch); most < 0 && slices.Contains(skills, own) {
+		skills = []string{own}
 	}
 	key := "silent"
 	switch {

@@ -92,6 +92,40 @@ func TestPluginEvals(t *testing.T) {
 	}
 }
 
+// What a call of the tool Skill may say is looked for in the names of all skills, where it must not be there.
+func TestPluginSkills(t *testing.T) {
+	for grader, want := range map[string]string{
+		"input_match: pdf, min: 0, max: 0":          `silent: ["pdf","pdf-forms"]`,
+		"input_match: 'shop:pdf\"', min: 0, max: 0": `silent: ["pdf"]`,
+		"input_match: 'pdf|refund', min: 0, max: 0": `silent: ["pdf","pdf-forms","refund"]`,
+		"min: 0, max: 0":                               `silent: ["pdf","pdf-forms","refund"]`,
+		"input_match: shop:pdf":                        `fires: ["pdf"]`,
+		"input_match: forms":                           `fires: ["pdf-forms"]`,
+		"input_match: f":                               "may be any of 3 skills",
+		"input_match: docx":                            "is not the name of a skill of the plugin",
+		"input_match: '^shop:pdf', min: 0, max: 0":     "is not the name of a skill of the plugin",
+		"input_match: 'shop:pdf(?=x)', min: 0, max: 0": "input_match: ",
+	} {
+		dir := unpack(t, txtar.Parse([]byte(`
+-- shop/skills/pdf/SKILL.md --
+-- shop/skills/pdf-forms/SKILL.md --
+-- shop/skills/refund/SKILL.md --
+-- shop/.claude-plugin/plugin.json --
+{"name": "shop"}
+-- shop/evals/c/case.yaml --
+schema_version: "1.0"
+name: c
+execution: {prompt: Go.}
+graders: [{type: tool_used, name: g, tool: Skill, `+grader+`}]
+`)))
+		o := options(dir)
+		o.Agent = "codex-acp"
+		s, err := suite.Formats()[0].Convert(t.Context(), dir, o)
+		require.NoError(t, err)
+		assert.Contains(t, shown(t, dir, s, o), want, grader)
+	}
+}
+
 func TestNoEvals(t *testing.T) {
 	for name, test := range map[string]struct{ archive, want string }{
 		"nothing": {"-- shop/README.md --\n", "has no directory evals with evals"},
