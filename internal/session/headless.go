@@ -133,7 +133,10 @@ func (s *headless) prepare() error {
 		}
 	}
 	s.stderr = s.Log.stderr()
-	s.observer = claudecli.Observer{Cwd: s.Dirs.seen(), OnCall: s.called, OnDenied: s.denied}
+	s.observer = claudecli.Observer{
+		Cwd: s.Dirs.seen(), OnCall: s.called, OnDenied: s.denied,
+		Continues: slices.Contains(s.Launch.Args, "--resume"),
+	}
 	return nil
 }
 

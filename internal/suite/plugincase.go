@@ -36,7 +36,8 @@ type pluginCase struct {
 	command       bool     // the prompt is that of a command of the plugins, for the same agents
 	adds          []string // directories and files that the workspace gets, below the plugin
 	scaffold      string
-	left          bool // out, for want of a tag; it has its place in the playbooks' names
+	history       string // a session that is continued, below the plugin
+	left          bool   // out, for want of a tag; it has its place in the playbooks' names
 }
 
 // topKeys are keys of a case, beside its name and the version of the format.
@@ -114,9 +115,6 @@ func (c *pluginCase) check(r *pluginReader, mocks []string) {
 	}
 	if len(c.graders) == 0 && len(c.Graders) == 0 {
 		c.cannot("graders", "the case has no graders: nothing is expected of it")
-	}
-	if c.context.HistoryFile != "" {
-		c.cannot("history_file", "a session cannot be continued from a history")
 	}
 	if e.ArtifactPublish {
 		c.cannot("artifact_publish", "artifacts are not published")
@@ -213,6 +211,15 @@ func (c *pluginCase) checkFiles(r *pluginReader) {
 			c.adds = append(c.adds, p)
 		}
 	}
+	if name := c.context.HistoryFile; name != "" {
+		if r.Agent != "claude-cli" {
+			c.cannot("history_file", "only the kind claude-cli can continue a session from a file")
+		} else if p, ok := c.below(r, "history_file", name); ok && !r.has(p) {
+			c.cannot("history_file", "%q is no file", name)
+		} else if ok {
+			c.history = p
+		}
+	}
 	if c.context.ScaffoldScript == "" {
 		return
 	}
@@ -288,6 +295,7 @@ func (c *pluginCase) setting() string {
 	return fmt.Sprintf("%+v", []any{
 		c.top.Runs, e.MaxTurns, e.TimeoutSeconds, e.Model, e.AllowedTools, e.DisallowedTools, e.AppendSystemPrompt,
 		slices.Sorted(maps.Keys(e.Env)), e.Env, c.plugins, c.skills, c.servers, c.mocks, c.command, c.scaffold != "",
+		c.history != "",
 	})
 }
 
@@ -346,8 +354,12 @@ func (r *pluginReader) outs(files []string) []string {
 	return all
 }
 
-// scaffoldDir is the directory of the workspace for a script that prepares it, until it has run.
-const scaffoldDir = ".scaffold"
+const (
+	// scaffoldDir is the directory of the workspace for a script that prepares it, until it has run.
+	scaffoldDir = ".scaffold"
+	// historyFile is the file of the workspace with the session that is continued.
+	historyFile = ".claude/history.jsonl"
+)
 
 // playbook returns the playbook of cases with the same settings.
 func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
@@ -360,6 +372,9 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 		})
 		if e.AppendSystemPrompt != "" {
 			who.Args = append(who.Args, "--append-system-prompt", e.AppendSystemPrompt)
+		}
+		if c.history != "" {
+			who.Args = append(who.Args, "--resume", historyFile, "--fork-session")
 		}
 	}
 	if e.Model != "" && r.claude() {
@@ -470,6 +485,9 @@ func (c *pluginCase) pairs(r *pluginReader) doc.Pairs {
 		adds = append(adds, doc.Pairs{
 			{Key: "from", Value: r.out(c.scaffold)}, {Key: "to", Value: scaffoldDir + "/scaffold.sh"},
 		})
+	}
+	if c.history != "" {
+		adds = append(adds, doc.Pairs{{Key: "from", Value: r.out(c.history)}, {Key: "to", Value: historyFile}})
 	}
 	if len(adds) > 0 {
 		p = append(p, doc.Pair{Key: "workspace", Value: doc.Pairs{{Key: "add", Value: adds}}})

@@ -79,8 +79,12 @@ func (c *pluginCase) takeApart(r *pluginReader) {
 	c.checkServed()
 }
 
-// arms reports whether there are two: with something, and without it.
+// arms reports whether there are two: with something, and without it. A session that is continued has the plugin in
+// what was said before.
 func (c *pluginCase) arms() bool {
+	if c.history != "" {
+		return false
+	}
 	return len(c.plugins)+len(c.skills)+len(c.servers) > 0 || c.command || slices.ContainsFunc(c.mocks, played.shadows)
 }
 

@@ -32,6 +32,8 @@ import (
 type Observer struct {
 	// Cwd is the program's working directory. Titles name files relative to it.
 	Cwd string
+	// Continues: the session goes on with one that had its own costs, which are not this one's.
+	Continues bool
 	// OnCall, if not nil, is called for each tool call with how many the session has made so far.
 	OnCall func(total int, call trajectory.ToolStart)
 	// OnDenied, if not nil, is called for each call that was not permitted, with its tool.
@@ -44,6 +46,7 @@ type Observer struct {
 	events  []trajectory.Event
 	calls   map[string]*call
 	total   int             // calls
+	cost    float64         // in USD, of a session that continues one
 	size    int             // of what was read and of the events, in bytes
 	text    strings.Builder // of the last event, if that is a message or a thought
 }
@@ -248,7 +251,15 @@ func (o *Observer) result(at time.Time, data []byte) error {
 	for _, d := range r.Denials {
 		o.denied(at, d)
 	}
-	if r.Cost != nil {
+	if o.Continues {
+		o.turn.cost = nil
+		if r.Spent != nil {
+			for _, m := range r.Spent {
+				o.cost += m.Cost
+			}
+			o.turn.cost = new(o.cost)
+		}
+	} else if r.Cost != nil {
 		o.turn.cost = r.Cost
 	}
 	o.turn.spend(r.Usage)

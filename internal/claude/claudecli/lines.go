@@ -159,9 +159,14 @@ type resultLine struct {
 	Result     string        `json:"result"`
 	Errors     []string      `json:"errors"`
 	Status     int           `json:"api_error_status"` // of the model's answer
-	Cost       *float64      `json:"total_cost_usd"`   // of the session
+	Cost       *float64      `json:"total_cost_usd"`   // of the session, and of the one that it continues
 	Usage      *claude.Usage `json:"usage"`            // of the process
 	Denials    []denial      `json:"permission_denials"`
+
+	// Spent is what models cost since the result before, in the process.
+	Spent map[string]struct {
+		Cost float64 `json:"costUSD"`
+	} `json:"model_usage_since_last_result"`
 }
 
 // denial is a call that was not permitted. It has a line of its own, and is in the result.

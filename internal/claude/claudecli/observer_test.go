@@ -394,6 +394,28 @@ func TestSession(t *testing.T) {
 	assert.Equal(t, int64(20), *stop.Usage.Input, "of both results")
 }
 
+// TestContinues follows a session that goes on with an older one, whose costs are in the sums that the program prints.
+func TestContinues(t *testing.T) {
+	o := Observer{Continues: true}
+	ended := func(spent string) string {
+		return `{"type":"result","subtype":"success","stop_reason":"end_turn","total_cost_usd":7` + spent + `}`
+	}
+	costs := func(lines ...string) *trajectory.Cost {
+		t.Helper()
+		var s trajectory.State
+		for _, e := range observed(t, &o, append([]string{initText}, lines...)...).Events {
+			if state, ok := e.Body.(trajectory.State); ok {
+				s = state
+			}
+		}
+		return s.Cost
+	}
+	spent := ended(`,"model_usage_since_last_result":{"a":{"costUSD":0.25},"b":{"costUSD":0.5}}`)
+	assert.Equal(t, &trajectory.Cost{Amount: 1.5, Currency: "USD"}, costs(spent, spent), "of both results")
+	assert.Equal(t, &trajectory.Cost{Amount: 2.25, Currency: "USD"}, costs(spent), "of both turns")
+	assert.Nil(t, costs(ended("")), "a program that does not say it")
+}
+
 // TestKilled reads what a program leaves that is killed.
 func TestKilled(t *testing.T) {
 	var o Observer
