@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -141,6 +142,23 @@ func TestInterruptedWorker(t *testing.T) {
 	require.Equal(t, queue.Counts{Waiting: 1}, s.Counts())
 	require.Empty(t, s.Money.Reserved)
 	require.InDelta(t, 0.25, s.Money.SpentUSD, 1e-9)
+}
+
+// TestTooLarge: what a unit leaves is too large to travel. It is paid once, and its end says why and what the limit is.
+func TestTooLarge(t *testing.T) {
+	files := playbook(1, map[string]string{"a": "kind: fake-acp, args: [agent.json]"})
+	files["agent.json"] = `{"turns": [{"actions": [{"usage": {"used": 1, "size": 9, "cost_usd": 0.25}},
+  {"exec": {"command": "truncate", "args": ["-s", "1025M", "sparse"]}}]}]}`
+	dir := newProject(t, files)
+	code, _, said := do(t, child(t.Context(), "scale", dir, "run", "p.yaml", "--budget-usd", "9"))
+	require.Equal(t, 3, code, said)
+	require.Regexp(t, `no unit has a result: p/task/a/1: pack .llman/.*/sparse: too large to travel: that takes at most `+
+		`200000 files with 1024 MiB, and 512 MiB packed`, said)
+	id := regexp.MustCompile(`(?m)^run (.*)`).FindStringSubmatch(said)[1]
+	_, out, _ := do(t, child(t.Context(), "scale", dir, "status", id))
+	require.Contains(t, out, "attempt 1 on ")
+	require.NotContains(t, out, "attempt 2 on ")
+	require.Contains(t, out, "budget: $9.00, of which $0.25 are spent")
 }
 
 // TestRemoved removes a run for which somebody waits.

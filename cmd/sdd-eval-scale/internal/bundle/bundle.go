@@ -24,7 +24,13 @@ const (
 	maxFiles = 200_000
 	maxBytes = 1 << 30
 	maxName  = 4096
+	// MaxPacked is the largest size of an archive, in bytes.
+	MaxPacked = 512 << 20
 )
+
+// ErrTooLarge means that there is more than an archive holds.
+var ErrTooLarge = fmt.Errorf("too large to travel: that takes at most %d files with %d MiB, and %d MiB packed", maxFiles,
+	maxBytes>>20, MaxPacked>>20)
 
 // Pack packs files below a directory. Names are their paths, with slashes. Look, unless it is nil, sees each file and
 // may refuse it. What is no regular file, and no link to a place below the directory, is an error, or left out with
@@ -53,6 +59,9 @@ func Pack(dir string, names []string, skip bool, look func(name string, data []b
 	if err := errors.Join(p.tar.Close(), zip.Close()); err != nil {
 		return nil, nil, err
 	}
+	if out.Len() > MaxPacked {
+		return nil, nil, fmt.Errorf("pack %s: %w", dir, ErrTooLarge)
+	}
 	return out.Bytes(), skipped, nil
 }
 
@@ -75,7 +84,7 @@ func (p *packer) add(name string) error {
 		return err
 	}
 	if p.files++; p.files > maxFiles {
-		return fmt.Errorf("more than %d files", maxFiles)
+		return ErrTooLarge
 	}
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -96,6 +105,9 @@ func (p *packer) add(name string) error {
 	}
 	defer f.Close()
 	data, err := disk.ReadAll(f, maxBytes-p.bytes)
+	if _, large := errors.AsType[*disk.SizeError](err); large {
+		return ErrTooLarge
+	}
 	if err != nil {
 		return err
 	}
@@ -248,7 +260,7 @@ func Files(dir string, skip func(name string) bool) ([]string, error) {
 			names = append(names, name)
 		}
 		if len(names) > maxFiles {
-			return fmt.Errorf("%s has more than %d files", dir, maxFiles)
+			return fmt.Errorf("%s: %w", dir, ErrTooLarge)
 		}
 		return nil
 	})

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/bundle"
 )
 
 // File is a file in the queue. Its pieces are keys of a bucket: JetStream's object store makes a consumer for each file
@@ -23,7 +25,7 @@ type File struct {
 const (
 	piece = 512 << 10 // bytes; servers take a megabyte by default
 	// MaxFile is the largest size of a file in the queue, in bytes.
-	MaxFile = 512 << 20
+	MaxFile = bundle.MaxPacked
 )
 
 // Digest returns the digest of data, as in [File].

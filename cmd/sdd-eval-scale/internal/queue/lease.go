@@ -56,12 +56,13 @@ type Failure struct {
 	Why     string `json:"why"`
 }
 
-// The kinds of failures. Only the first two count.
+// The kinds of failures. Only the first two count, and the third is the unit's last.
 const (
-	Lost    = "lost"    // the worker said nothing for as long as the lease
-	Failed  = "failed"  // the worker could not carry it out
-	Limited = "limited" // the model of the account took no more requests
-	GaveUp  = "gave-up" // the worker ends, or cannot carry out the run: another one can
+	Lost     = "lost"      // the worker said nothing for as long as the lease
+	Failed   = "failed"    // the worker could not carry it out
+	TooLarge = "too-large" // its result is too large to travel
+	Limited  = "limited"   // the model of the account took no more requests
+	GaveUp   = "gave-up"   // the worker ends, or cannot carry out the run: another one can
 )
 
 const (
@@ -387,7 +388,7 @@ func (l *Lease) giveUp(ctx context.Context, why string) error {
 }
 
 // Release gives a unit back whose attempt gave no result, to be offered again after a delay. Of attempts that failed
-// there are not more than the run allows.
+// there are not more than the run allows, and none after one that was too large.
 func (l *Lease) Release(f Failure, usd *float64, delay time.Duration) error {
 	f.Attempt, f.Worker = l.attempt, l.holder
 	over := false
@@ -403,11 +404,12 @@ func (l *Lease) Release(f Failure, usd *float64, delay time.Duration) error {
 			r.Failed++
 		}
 		r.Holder = ""
-		if over = r.Failed >= max(l.run.Attempts, 1); over {
-			r.Done = &Done{
-				Why:     fmt.Sprintf("%d attempts failed, the last one on %s: %s", r.Failed, f.Worker, f.Why),
-				CostUSD: usd, Attempt: f.Attempt, Worker: f.Worker,
-			}
+		why := f.Why
+		if f.Kind != TooLarge {
+			why = fmt.Sprintf("%d attempts failed, the last one on %s: %s", r.Failed, f.Worker, f.Why)
+		}
+		if over = f.Kind == TooLarge || r.Failed >= max(l.run.Attempts, 1); over {
+			r.Done = &Done{Why: why, CostUSD: usd, Attempt: f.Attempt, Worker: f.Worker}
 		}
 	}, usd, answer)
 }

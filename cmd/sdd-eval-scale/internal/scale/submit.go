@@ -214,9 +214,6 @@ func pack(ctx context.Context, root, playbook string, secrets *secret.Set) ([]by
 		}
 		return nil
 	})
-	if err == nil && len(data) > queue.MaxFile {
-		err = errors.New("the project is too large for a queue")
-	}
 	return data, err
 }
 

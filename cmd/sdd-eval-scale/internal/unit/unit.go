@@ -113,6 +113,8 @@ const (
 	Unfit Kind = "unfit"
 	// Limited: the model of the account takes no more requests.
 	Limited Kind = "limited"
+	// TooLarge: there is a result, with more files than travel. Another attempt would cost as much for nothing.
+	TooLarge Kind = "too-large"
 	// Failed: anything else. Another attempt may go better.
 	Failed Kind = "failed"
 )
@@ -256,7 +258,10 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 		end.Why = err.Error() // the run's directory has it
 	}
 	if end.Skipped, end.Sandbox, err = pack(ctx, spec, done.ID, secrets); err != nil {
-		return End{Kind: Failed, Why: err.Error(), CostUSD: cost}
+		end.Kind, end.Why = Failed, strings.ReplaceAll(err.Error(), spec.Below+string(filepath.Separator), "")
+		if errors.Is(err, bundle.ErrTooLarge) {
+			end.Kind = TooLarge
+		}
 	}
 	return end
 }

@@ -426,7 +426,9 @@ func (w *Worker) attempt(ctx context.Context, p *prepared, o *queue.Offer) error
 		return errors.Join(lease.Release(failure, zero(), w.Queue.Lease()/2),
 			w.Queue.Refuse(ctx, p.ID, w.ID, end.Why))
 	}
-	failure.Kind = queue.Failed
+	if failure.Kind = queue.Failed; end.Kind == unit.TooLarge {
+		failure.Kind = queue.TooLarge
+	}
 	w.Log("%s: attempt %d: %s", u.ID, lease.Attempt(), excerpt.Line(end.Why, 500))
 	return lease.Release(failure, end.CostUSD, min(time.Duration(lease.Attempt())*time.Second, 30*time.Second))
 }
