@@ -466,8 +466,8 @@ func (c *command) tellStatus(s queue.Status, tell func(string, ...any), since ti
 		tell("worker %s refuses the run: %s", id, why)
 	}
 	for _, w := range s.Workers {
-		for _, why := range w.Lacks {
-			tell("worker %s has not the account %s", w.ID, why)
+		for account, why := range w.Lacks {
+			tell("worker %s has not the account %s: %s", w.ID, account, why)
 		}
 	}
 	if len(s.Workers) == 0 && s.End == nil && since > 3*time.Second && n.Waiting > 0 {

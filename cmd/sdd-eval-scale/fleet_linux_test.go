@@ -144,6 +144,34 @@ func TestInterruptedWorker(t *testing.T) {
 	require.InDelta(t, 0.25, s.Money.SpentUSD, 1e-9)
 }
 
+// TestUnreadable: a worker can no longer read a file of the run's. It refuses the run, which goes on on others.
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	wait := fmt.Sprintf("cd %s; touch begun; until test -e go; do sleep 0.02; done", dir)
+	c := newChaos(t, "127.0.0.1:-1", newProxy, playbook(2, map[string]string{
+		"a": "kind: acp, command: " + agentProgram(t, wait),
+	}))
+	r := c.submit("p.yaml", nil)
+	c.startWorker("--parallel", "1")
+	c.until(r, func(queue.Status) bool {
+		_, err := os.Stat(filepath.Join(dir, "begun"))
+		return err == nil
+	})
+	read, err := filepath.Glob(filepath.Join(c.temp, "*", "runs", r.ID, "project", "p.yaml"))
+	require.NoError(t, err)
+	require.Len(t, read, 1)
+	require.NoError(t, os.Remove(read[0]))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+	s := c.until(r, func(s queue.Status) bool {
+		require.NoError(t, c.q.Here(t.Context(), queue.Worker{ID: "another"}))
+		return len(s.Refusals) == 1 || s.End != nil
+	})
+	require.Nil(t, s.End)
+	require.Contains(t, s.Refusals[s.Workers[len(s.Workers)-1].ID], "p.yaml: no such file or directory")
+	c.startWorker()
+	c.until(r, func(s queue.Status) bool { return s.Counts().Done == 2 })
+}
+
 // TestTooLarge: what a unit leaves is too large to travel. It is paid once, and its end says why and what the limit is.
 func TestTooLarge(t *testing.T) {
 	files := playbook(1, map[string]string{"a": "kind: fake-acp, args: [agent.json]"})

@@ -124,8 +124,8 @@ type Worker struct {
 	// Parallel is how many units it carries out at a time, and Running how many it does.
 	Parallel int `json:"parallel"`
 	Running  int `json:"running"`
-	// Lacks are accounts of runs in the queue that it does not have, with the reason.
-	Lacks []string `json:"lacks,omitempty"`
+	// Lacks says which accounts of runs in the queue it does not have, by their names, and why.
+	Lacks map[string]string `json:"lacks_accounts,omitempty"`
 }
 
 // Here says that a worker is there, for two leases.
@@ -162,8 +162,8 @@ func (q *Queue) Workers(ctx context.Context) ([]Worker, error) {
 // maxRefusals is how many workers may refuse a run of which no unit has a result: the next would do so, too.
 const maxRefusals = 3
 
-// Refuse notes that a worker cannot carry out a run. That ends the run if no worker is left that could, or several
-// refuse it and no unit has a result.
+// Refuse notes that a worker cannot carry out a run. That ends the run if no worker is left that could and has one of
+// its accounts, or several refuse it and no unit has a result.
 func (q *Queue) Refuse(ctx context.Context, run, worker, why string) error {
 	if _, err := put(ctx, q.control, "refused."+run+"."+worker, why[:min(len(why), maxReason)], 0); err != nil &&
 		!errors.Is(err, errMoved) {
@@ -177,8 +177,15 @@ func (q *Queue) Refuse(ctx context.Context, run, worker, why string) error {
 	if err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(workers, func(w Worker) bool { return refusals[w.ID] != "" })
-	hopeless := len(left) == 0
+	r, err := q.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	hopeless := !slices.ContainsFunc(workers, func(w Worker) bool {
+		return refusals[w.ID] == "" && slices.ContainsFunc(r.Accounts, func(a Account) bool {
+			return w.Lacks[a.Name()] == ""
+		})
+	})
 	if !hopeless && len(refusals) >= maxRefusals {
 		status, err := q.Status(ctx, run)
 		if err != nil {

@@ -490,9 +490,18 @@ func TestRefusals(t *testing.T) {
 		run     string
 		here    []string
 		refuse  []string
+		lacks   map[string]string // accounts, by b
 		done    bool
 		hopeful bool
 	}{
+		{
+			run: "others-lack-the-account", here: []string{"a", "b"}, refuse: []string{"a"},
+			lacks: map[string]string{"claude/team.a": "no preset"},
+		},
+		{
+			run: "others-lack-another-account", here: []string{"a", "b"}, refuse: []string{"a"},
+			lacks: map[string]string{"codex": "no preset"}, hopeful: true,
+		},
 		{run: "alone", here: []string{"a"}, refuse: []string{"a"}},
 		{run: "one-of-two", here: []string{"a", "b"}, refuse: []string{"a"}, hopeful: true},
 		{run: "both", here: []string{"a", "b"}, refuse: []string{"a", "b"}},
@@ -504,7 +513,11 @@ func TestRefusals(t *testing.T) {
 	} {
 		r := submit(t, q, tt.run, 2, nil)
 		for _, w := range tt.here {
-			require.NoError(t, q.Here(t.Context(), queue.Worker{ID: w}))
+			here := queue.Worker{ID: w}
+			if w == "b" {
+				here.Lacks = tt.lacks
+			}
+			require.NoError(t, q.Here(t.Context(), here))
 		}
 		if tt.done {
 			require.NoError(t, take(t, q, r, "d").Commit(queue.Done{Outcome: "pass"}, nil))

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/bundle"
@@ -224,7 +225,11 @@ func carryOut(ctx context.Context, spec Spec, secrets *secret.Set, out *sender) 
 	out.progress()
 	p, cfg, err := spec.Load(secrets, spec.ConfigDir)
 	if err != nil {
-		return failed(err, Broken)
+		kind := Broken
+		if _, ok := errors.AsType[syscall.Errno](err); ok { // the run was submitted with all files that it needs
+			kind = Unfit
+		}
+		return failed(err, kind)
 	}
 	cfg.TempDir = spec.Temp
 	cfg.Grace, cfg.Wait = grace, time.Nanosecond           // the queue waits for rate limits, for all workers

@@ -166,13 +166,13 @@ func (w *Worker) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var lacks []string
+	lacks := make(map[string]string)
 	for _, r := range runs {
 		delete(gone, r.ID)
 		p := w.prepared(r)
 		for _, a := range r.Accounts {
 			if err := Has(a, w.ConfigDir); err != nil && !p.over {
-				lacks = append(lacks, fmt.Sprintf("%s: %v", a.Name(), err))
+				lacks[a.Name()] = err.Error()
 			}
 		}
 		end, err := w.Queue.Ended(ctx, r.ID)
@@ -241,7 +241,7 @@ func (w *Worker) offer(ctx context.Context) (*queue.Offer, error) {
 	seen := make(map[string]bool)
 	for _, p := range w.runs {
 		for _, a := range p.Accounts {
-			if !p.over && !seen[a.Name()] {
+			if !p.over && !p.refused && !seen[a.Name()] {
 				seen[a.Name()] = true
 				accounts = append(accounts, a)
 			}
