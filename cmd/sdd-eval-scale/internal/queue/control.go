@@ -1,9 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,20 +145,8 @@ func (q *Queue) Gone(ctx context.Context, worker string) error { return q.worker
 
 // Workers returns the workers that are there.
 func (q *Queue) Workers(ctx context.Context) ([]Worker, error) {
-	keys, err := q.keys(ctx, q.workers, ">")
-	if err != nil {
-		return nil, err
-	}
-	var workers []Worker
-	for _, key := range slices.Sorted(slices.Values(keys)) {
-		var w Worker
-		if revision, err := get(ctx, q.workers, key, &w); err != nil {
-			return nil, err
-		} else if revision > 0 {
-			workers = append(workers, w)
-		}
-	}
-	return workers, nil
+	all, err := list[Worker](ctx, q.workers, ">")
+	return slices.SortedFunc(maps.Values(all), func(a, b Worker) int { return cmp.Compare(a.ID, b.ID) }), err
 }
 
 // maxRefusals is how many workers may refuse a run of which no unit has a result: the next would do so, too.
@@ -202,19 +192,12 @@ func (q *Queue) Refuse(ctx context.Context, run, worker, why string) error {
 // Refusals returns why workers cannot carry out a run, by their ids.
 func (q *Queue) Refusals(ctx context.Context, run string) (map[string]string, error) {
 	prefix := "refused." + run + "."
-	keys, err := q.keys(ctx, q.control, prefix+">")
-	if err != nil {
-		return nil, err
-	}
+	all, err := list[string](ctx, q.control, prefix+">")
 	refusals := make(map[string]string)
-	for _, key := range keys {
-		var why string
-		if _, err := get(ctx, q.control, key, &why); err != nil {
-			return nil, err
-		}
+	for key, why := range all {
 		refusals[strings.TrimPrefix(key, prefix)] = why
 	}
-	return refusals, nil
+	return refusals, err
 }
 
 // Status is how far a run is.
@@ -266,21 +249,14 @@ func (q *Queue) Status(ctx context.Context, id string) (s Status, err error) {
 
 // records returns the records of a run's units.
 func (q *Queue) records(ctx context.Context, run Run, units int) ([]Record, error) {
-	keys, err := q.keys(ctx, q.units, run.ID+".*")
-	if err != nil {
-		return nil, err
-	}
+	all, err := list[Record](ctx, q.units, run.ID+".*")
 	records := make([]Record, units)
-	for _, key := range keys {
-		n, err := strconv.Atoi(strings.TrimPrefix(key, run.ID+"."))
-		if err != nil || n < 0 || n >= units {
-			continue
-		}
-		if _, err := get(ctx, q.units, key, &records[n]); err != nil {
-			return nil, err
+	for key, r := range all {
+		if n, err := strconv.Atoi(strings.TrimPrefix(key, run.ID+".")); err == nil && n >= 0 && n < units {
+			records[n] = r
 		}
 	}
-	return records, nil
+	return records, err
 }
 
 // Counts are how many units are in which state.

@@ -16,6 +16,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -273,4 +274,26 @@ func get(ctx context.Context, kv jetstream.KeyValue, key string, v any) (uint64,
 		return 0, fmt.Errorf("%s: %w", key, err)
 	}
 	return entry.Revision(), nil
+}
+
+// list returns the values of a bucket whose keys match a pattern, by their keys.
+func list[V any](ctx context.Context, kv jetstream.KeyValue, pattern string) (map[string]V, error) {
+	w, err := kv.Watch(ctx, pattern, jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, err
+	}
+	defer w.Stop() //nolint:errcheck // it may have ended
+	all := make(map[string]V)
+	for entry := range w.Updates() {
+		if entry == nil { // these were all
+			return all, nil
+		}
+		var v V
+		if err := json.Unmarshal(entry.Value(), &v); err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Key(), err)
+		}
+		all[entry.Key()] = v
+	}
+	return nil, cmp.Or(ctx.Err(), fmt.Errorf("list %s of %s: the connection ended before all were told", pattern,
+		kv.Bucket()))
 }

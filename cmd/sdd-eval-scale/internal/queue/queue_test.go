@@ -1,10 +1,13 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -538,6 +541,56 @@ func TestRefusals(t *testing.T) {
 			require.NoError(t, q.Gone(t.Context(), w))
 		}
 	}
+}
+
+// heard is a server that tells what it says.
+type heard struct {
+	*server.Server
+	hears func([]byte)
+}
+
+func (h *heard) InProcessConn() (net.Conn, error) {
+	c, err := h.Server.InProcessConn()
+	return &heardConn{c, h}, err
+}
+
+type heardConn struct {
+	net.Conn
+	of *heard
+}
+
+func (c *heardConn) Read(data []byte) (int, error) {
+	n, err := c.Conn.Read(data)
+	c.of.hears(data[:n])
+	return n, err
+}
+
+// TestListCut: the connection ends in the midst of a list. What was told until then are not all.
+func TestListCut(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, long)
+	const many = 300
+	for i := range many {
+		w := queue.Worker{ID: fmt.Sprint("w", i), Lacks: map[string]string{"a": strings.Repeat("x", 1000)}}
+		require.NoError(t, q.Here(t.Context(), w))
+	}
+	all, err := q.Workers(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, many)
+	last := fmt.Appendf(nil, "$KV.sdd_eval_workers.w%d ", many-1)
+	require.Eventually(t, func() bool {
+		var opened atomic.Pointer[queue.Queue]
+		q, err := queue.Open(t.Context(), queue.Options{InProcess: &heard{s, func(data []byte) {
+			if bytes.Contains(data, last) {
+				opened.Load().Close()
+			}
+		}}})
+		require.NoError(t, err)
+		opened.Store(q)
+		_, err = q.Workers(t.Context())
+		require.Error(t, err)
+		return strings.Contains(err.Error(), "the connection ended before all were told") // or before it began
+	}, time.Minute, time.Millisecond)
 }
 
 func TestFiles(t *testing.T) {

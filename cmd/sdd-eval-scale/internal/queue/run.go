@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -230,25 +231,13 @@ func (q *Queue) Run(ctx context.Context, id string) (Run, error) {
 
 // Runs returns the runs that the queue has, the oldest first.
 func (q *Queue) Runs(ctx context.Context) ([]Run, error) {
-	keys, err := q.keys(ctx, q.runs, ">")
+	all, err := list[Run](ctx, q.runs, ">")
 	if err != nil {
 		return nil, err
 	}
-	var runs []Run
-	for _, id := range keys {
-		r, err := q.Run(ctx, id)
-		if errors.Is(err, ErrNoRun) { // removed meanwhile
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, r)
-	}
-	slices.SortFunc(runs, func(a, b Run) int {
+	return slices.SortedFunc(maps.Values(all), func(a, b Run) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
-	return runs, nil
+	}), nil
 }
 
 // Units returns the units of a run in the order of its plan.
@@ -268,19 +257,6 @@ func (q *Queue) Units(ctx context.Context, r Run) ([]Unit, error) {
 		}
 	}
 	return units, nil
-}
-
-// keys returns the keys of a bucket that match a pattern.
-func (q *Queue) keys(ctx context.Context, kv jetstream.KeyValue, pattern string) ([]string, error) {
-	lister, err := kv.ListKeysFiltered(ctx, pattern)
-	if err != nil {
-		return nil, err
-	}
-	var keys []string
-	for key := range lister.Keys() {
-		keys = append(keys, key)
-	}
-	return keys, ctx.Err()
 }
 
 // Waiting reports whether units of a run wait or are under way.
