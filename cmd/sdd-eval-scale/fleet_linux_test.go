@@ -180,8 +180,8 @@ func TestTooLarge(t *testing.T) {
 	dir := newProject(t, files)
 	code, _, said := do(t, child(t.Context(), "scale", dir, "run", "p.yaml", "--budget-usd", "9"))
 	require.Equal(t, 3, code, said)
-	require.Regexp(t, `no unit has a result: p/task/a/1: pack .llman/.*/sparse: too large to travel: that takes at most `+
-		`200000 files with 1024 MiB, and 512 MiB packed`, said)
+	require.Regexp(t, `no unit has a result: p/task/a/1: pack .llman/.*/sparse: too large to travel: `+
+		`that takes at most 200000 files with 1024 MiB, and 512 MiB packed`, said)
 	id := regexp.MustCompile(`(?m)^run (.*)`).FindStringSubmatch(said)[1]
 	_, out, _ := do(t, child(t.Context(), "scale", dir, "status", id))
 	require.Contains(t, out, "attempt 1 on ")

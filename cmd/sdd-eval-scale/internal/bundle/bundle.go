@@ -29,8 +29,8 @@ const (
 )
 
 // ErrTooLarge means that there is more than an archive holds.
-var ErrTooLarge = fmt.Errorf("too large to travel: that takes at most %d files with %d MiB, and %d MiB packed", maxFiles,
-	maxBytes>>20, MaxPacked>>20)
+var ErrTooLarge = fmt.Errorf("too large to travel: that takes at most %d files with %d MiB, and %d MiB packed",
+	maxFiles, maxBytes>>20, MaxPacked>>20)
 
 // Pack packs files below a directory. Names are their paths, with slashes. Look, unless it is nil, sees each file and
 // may refuse it. What is no regular file, and no link to a place below the directory, is an error, or left out with

@@ -31,27 +31,28 @@ const (
 // Digest returns the digest of data, as in [File].
 func Digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// store puts a file into the queue, each piece by what does it. The name is unique in its run.
-func (q *Queue) store(
-	run, name string, data []byte, do func(func(context.Context) error) error,
-) (File, error) {
-	f := File{Key: run + "." + name, Digest: Digest(data), Size: len(data)}
+// describe returns what a file with such a name, which is unique in its run, is in the queue.
+func describe(run, name string, data []byte) File {
+	return File{Key: run + "." + name, Digest: Digest(data), Size: len(data), Pieces: pieces(len(data))}
+}
+
+func pieces(size int) int { return max(1, (size+piece-1)/piece) }
+
+// store puts a file into the queue, each piece by what does it.
+func (q *Queue) store(f File, data []byte, do func(func(context.Context) error) error) error {
 	if f.Size > MaxFile {
-		return File{}, fmt.Errorf("%s has %d bytes: want at most %d", f.Key, f.Size, MaxFile)
+		return fmt.Errorf("%s has %d bytes: want at most %d", f.Key, f.Size, MaxFile)
 	}
-	for len(data) > 0 || f.Pieces == 0 {
-		part := data[:min(len(data), piece)]
+	for i := range f.Pieces {
 		err := do(func(ctx context.Context) error {
-			_, err := q.files.Put(ctx, fmt.Sprintf("%s.%d", f.Key, f.Pieces), part)
+			_, err := q.files.Put(ctx, fmt.Sprintf("%s.%d", f.Key, i), data[i*piece:min(len(data), (i+1)*piece)])
 			return err
 		})
 		if err != nil {
-			return File{}, fmt.Errorf("store %s: %w", f.Key, err)
+			return fmt.Errorf("store %s: %w", f.Key, err)
 		}
-		data = data[len(part):]
-		f.Pieces++
 	}
-	return f, nil
+	return nil
 }
 
 // ErrContent means that a file in the queue is not what it should be. Asked again, the queue has no other.
@@ -59,7 +60,7 @@ var ErrContent = errors.New("not the file that it should be")
 
 // Load returns a file's content. One that is not what its digest says is an [ErrContent].
 func (q *Queue) Load(ctx context.Context, f File) ([]byte, error) {
-	if f.Size < 0 || f.Size > MaxFile || f.Pieces != max(1, (f.Size+piece-1)/piece) {
+	if f.Size < 0 || f.Size > MaxFile || f.Pieces != pieces(f.Size) {
 		return nil, fmt.Errorf("%s: %d bytes in %d pieces is %w", f.Key, f.Size, f.Pieces, ErrContent)
 	}
 	var data bytes.Buffer

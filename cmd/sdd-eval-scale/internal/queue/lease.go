@@ -364,16 +364,16 @@ func (l *Lease) finish(change func(*Record), usd *float64, answer func(context.C
 // Commit makes what an attempt came to the unit's result. If the lease is lost, the result is refused, with [ErrLost].
 func (l *Lease) Commit(done Done, archive []byte) error {
 	done.Attempt, done.Worker, done.Why = l.attempt, l.holder, done.Why[:min(len(done.Why), maxReason)]
-	archived, err := l.q.store(l.Run, fmt.Sprintf("unit-%d.%d-%s", l.N, l.attempt, l.nonce), archive, l.patiently)
+	f := describe(l.Run, fmt.Sprintf("unit-%d.%d-%s", l.N, l.attempt, l.nonce), archive)
+	err := l.q.store(f, archive, l.patiently)
 	if Full(err) {
 		return errors.Join(err, l.Release(Failure{Kind: Failed, Why: err.Error()}, done.CostUSD, l.q.lease))
 	}
 	if err != nil {
-		l.end(context.Canceled)
-		<-l.ended
+		l.Abandon()
 		return err
 	}
-	done.Archive = &archived
+	done.Archive = &f
 	return l.finish(func(r *Record) { r.Done, r.Holder = &done, "" }, done.CostUSD, l.Drop)
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/queue"
@@ -485,6 +487,45 @@ func TestEnd(t *testing.T) {
 	_, err = q.Status(t.Context(), "r")
 	require.ErrorIs(t, err, queue.ErrNoRun)
 	require.ErrorIs(t, q.Remove(t.Context(), "../r"), queue.ErrNoRun)
+}
+
+// TestRemoveAll: a run is removed whose submission did not come to its end, also by a remove that goes on where another
+// one ended. Nothing is left of it.
+func TestRemoveAll(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, long)
+	nc, err := nats.Connect(s.ClientURL())
+	require.NoError(t, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	const files = "KV_sdd_eval_files"
+	stream, err := js.Stream(t.Context(), files)
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	require.NoError(t, js.DeleteStream(t.Context(), files))
+	_, err = q.Submit(t.Context(), queue.Run{ID: "r"}, []queue.Unit{{ID: "p/c/v/1"}}, []byte("the bundle"))
+	require.ErrorContains(t, err, "store r.bundle: ")
+	require.NoError(t, q.Refuse(t.Context(), "r", "w", "no bwrap"))
+	require.Error(t, q.Remove(t.Context(), "r"))
+	_, err = js.CreateStream(t.Context(), config)
+	require.NoError(t, err)
+	require.NoError(t, q.Remove(t.Context(), "r"))
+	require.ErrorIs(t, q.Remove(t.Context(), "r"), queue.ErrNoRun)
+
+	r := submit(t, q, "r", 2, func(r *queue.Run, units []queue.Unit) { r.MaxUSD, units[0].Costs = 1, true })
+	require.NoError(t, take(t, q, r, "w").Commit(queue.Done{Outcome: "pass", CostUSD: new(.5)}, []byte("archive")))
+	require.NoError(t, q.Refuse(t.Context(), "r", "w", "no bwrap"))
+	require.NoError(t, q.Remove(t.Context(), "r"))
+	for name := range js.StreamNames(t.Context()).Name() {
+		stream, err := js.Stream(t.Context(), name)
+		require.NoError(t, err)
+		info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">"))
+		require.NoError(t, err)
+		for subject := range info.State.Subjects {
+			require.NotContains(t, strings.Split(subject, "."), "r")
+		}
+	}
 }
 
 func TestRefusals(t *testing.T) {

@@ -110,19 +110,33 @@ func (q *Queue) submit(ctx context.Context, r *Run, units []Unit, bundle []byte)
 	if !validID(r.ID) || len(units) == 0 {
 		return errors.New("want an id of letters, digits, _ and -, and a unit at least")
 	}
-	var former Run
-	if rev, err := get(ctx, q.runs, r.ID, &former); err != nil || rev > 0 {
-		return cmp.Or(err, errors.New("there is such a run already"))
-	}
-	do := func(do func(context.Context) error) error { return do(ctx) }
-	if r.Bundle, err = q.store(r.ID, "bundle", bundle, do); err != nil {
-		return err
-	}
 	plan, err := json.Marshal(units)
 	if err != nil {
 		return err
 	}
-	if r.Plan, err = q.store(r.ID, "plan", plan, do); err != nil {
+	r.Bundle, r.Plan = describe(r.ID, "bundle", bundle), describe(r.ID, "plan", plan)
+	// The run comes first: what is there of it when its submission is killed can be removed. Workers look at it before
+	// they begin a unit.
+	if _, err := put(ctx, q.runs, r.ID, r, 0); errors.Is(err, errMoved) {
+		return errors.New("there is such a run already")
+	} else if err != nil {
+		return err
+	}
+	if err := q.fill(ctx, r, units, bundle, plan); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*asked)
+		defer cancel()
+		return errors.Join(err, q.Remove(ctx, r.ID))
+	}
+	return nil
+}
+
+// fill puts into the queue what a run is of.
+func (q *Queue) fill(ctx context.Context, r *Run, units []Unit, bundle, plan []byte) error {
+	do := func(do func(context.Context) error) error { return do(ctx) }
+	if err := q.store(r.Bundle, bundle, do); err != nil {
+		return err
+	}
+	if err := q.store(r.Plan, plan, do); err != nil {
 		return err
 	}
 	for _, a := range r.Accounts {
@@ -130,16 +144,7 @@ func (q *Queue) submit(ctx context.Context, r *Run, units []Unit, bundle []byte)
 			return err
 		}
 	}
-	// Workers look at the run before they begin a unit: those that come first find it.
-	if _, err := put(ctx, q.runs, r.ID, r, 0); errors.Is(err, errMoved) {
-		return errors.New("there is such a run already")
-	} else if err != nil {
-		return err
-	}
-	if err := q.publish(ctx, r, units); err != nil {
-		return errors.Join(err, q.End(ctx, r.ID, End{Kind: Cancelled, Why: "its units could not be submitted"}))
-	}
-	return nil
+	return q.publish(ctx, r, units)
 }
 
 // publish puts the units into the stream, the longest first.
@@ -273,20 +278,35 @@ func (q *Queue) Remove(ctx context.Context, run string) error {
 	if _, err := q.Run(ctx, run); err != nil {
 		return err
 	}
+	if err := q.purge(ctx, q.files, run+".>"); err != nil { // first: then a full queue has room for what follows
+		return fmt.Errorf("remove the run %s: %w", run, err)
+	}
 	// Workers that still have units of it learn that it has ended, and can write nothing once its record is gone.
 	if err := q.End(ctx, run, End{Kind: Cancelled, Why: "the run was removed"}); err != nil {
 		return err
 	}
-	for _, kv := range []jetstream.KeyValue{q.runs, q.units, q.budget, q.files, q.control} {
-		for _, key := range []string{run, run + ".>", "refused." + run + ".>"} {
-			s, err := q.js.Stream(ctx, "KV_"+kv.Bucket())
-			if err == nil {
-				err = s.Purge(ctx, jetstream.WithPurgeSubject("$KV."+kv.Bucket()+"."+key))
-			}
-			if err != nil {
-				return fmt.Errorf("remove the run %s: %w", run, err)
-			}
+	for _, of := range []struct {
+		kv  jetstream.KeyValue
+		key string
+	}{
+		{q.units, run + ".>"},
+		{q.budget, run},
+		{q.control, "refused." + run + ".>"},
+		{q.control, "ended." + run},
+		{q.runs, run}, // at last, so that whoever is interrupted can begin again
+	} {
+		if err := q.purge(ctx, of.kv, of.key); err != nil {
+			return fmt.Errorf("remove the run %s: %w", run, err)
 		}
 	}
 	return nil
+}
+
+// purge removes keys, and leaves no note of that.
+func (q *Queue) purge(ctx context.Context, kv jetstream.KeyValue, pattern string) error {
+	s, err := q.js.Stream(ctx, "KV_"+kv.Bucket())
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject("$KV."+kv.Bucket()+"."+pattern))
 }
