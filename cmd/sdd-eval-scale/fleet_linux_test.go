@@ -271,6 +271,65 @@ func unpacked(t *testing.T, data []byte) map[string]string {
 	}
 }
 
+// TestHostileArchives: a worker that means ill says of units that they are done, and has archives of its own make. The
+// run is not fetched, and nothing is written for it.
+func TestHostileArchives(t *testing.T) {
+	c := newChaos(t, "127.0.0.1:-1", newProxy, playbook(2, map[string]string{"a": "kind: fake-acp"}))
+	r := c.submit("p.yaml", nil)
+	c.startWorker()
+	s := c.until(r, func(s queue.Status) bool { return s.Counts().Done == 2 })
+	c.end()
+	first, err := c.q.Load(t.Context(), *s.Records[0].Done.Archive)
+	require.NoError(t, err)
+	outside := t.TempDir()
+	archive := func(entries ...tar.Header) []byte {
+		var out bytes.Buffer
+		zip := gzip.NewWriter(&out)
+		w := tar.NewWriter(zip)
+		for _, h := range entries {
+			require.NoError(t, w.WriteHeader(&h))
+		}
+		require.NoError(t, zip.Close())
+		return out.Bytes()
+	}
+	for _, tt := range []struct {
+		archive []byte
+		want    string
+	}{
+		{archive(tar.Header{Name: "../evil"}), `unit p/task/a/1: unpack: the name "../evil" is not a path below the `},
+		{archive(tar.Header{Name: outside + "/evil"}), `evil" is not a path below the archive's directory`},
+		{
+			archive(tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: outside}, tar.Header{Name: "l/evil"}),
+			`"l" is a link to "` + outside + `", which is outside of the archive`,
+		},
+		{archive(tar.Header{Name: "bomb", Size: 1 << 40}), "unpack: more than 1073741824 bytes"},
+		{[]byte("no archive"), "unit p/task/a/1: unpack: "},
+		{first, "unit p/task/a/2: its archive, of evil, has not its result and no other"},
+	} {
+		r := c.submit("p.yaml", nil)
+		units, err := c.q.Units(t.Context(), r)
+		require.NoError(t, err)
+		for range units {
+			var o *queue.Offer
+			require.Eventually(t, func() bool {
+				o, err = c.q.Next(t.Context(), r.Accounts[0])
+				return err == nil && o != nil
+			}, time.Minute, 10*time.Millisecond)
+			l, err := o.Take(t.Context(), r, units[o.N], "evil")
+			require.NoError(t, err)
+			require.NoError(t, l.Commit(queue.Done{Outcome: "completed"}, tt.archive))
+		}
+		before := tree(t, c.dir)
+		code, out, said := c.command("fetch", r.ID)
+		require.Equal(t, 3, code, said)
+		require.Empty(t, out)
+		require.Contains(t, said, "fetch the run "+r.ID+": ")
+		require.Contains(t, said, tt.want)
+		require.Equal(t, before, tree(t, c.dir))
+		require.Empty(t, tree(t, outside))
+	}
+}
+
 // TestForeignBundle: somebody changes the bundle in the queue. No worker carries out what is in it.
 func TestForeignBundle(t *testing.T) {
 	c := newChaos(t, "127.0.0.1:-1", newProxy, playbook(2, map[string]string{"a": "kind: fake-acp"}))
