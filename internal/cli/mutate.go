@@ -147,6 +147,19 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 			bad.worsen(exitHarness, err, fault.Advice(err))
 		}
 	}
+	if err := a.tellMutants(ctx, o, root, of, reports); err != nil {
+		return err
+	}
+	if bad.code != 0 {
+		return bad
+	}
+	return nil
+}
+
+// tellMutants prints what became of mutants, also for the CI system and, if they are of a run, in its reports.
+func (a *App) tellMutants(
+	ctx context.Context, o mutateOptions, root string, of *rundir.Run, reports []mutate.Report,
+) error {
 	text, err := a.formatMutation(o, reports)
 	if err != nil {
 		return err
@@ -163,12 +176,7 @@ func (a *App) mutate(ctx context.Context, o mutateOptions, files []string) error
 		}
 	}
 	if of != nil && len(reports) == 1 {
-		if err := a.reportMutants(ctx, of, reports[0], o.strict); err != nil {
-			return err
-		}
-	}
-	if bad.code != 0 {
-		return bad
+		return a.reportMutants(ctx, of, reports[0], o.strict)
 	}
 	return nil
 }

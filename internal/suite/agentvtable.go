@@ -160,27 +160,16 @@ func assign(vars map[string]any, path []string, value string) error {
 
 // agentvExpected returns the assertion that a cell is short for.
 func agentvExpected(cell string) map[string]any {
-	for prefix, kind := range map[string]string{
-		"fn:": "javascript", "eval:": "javascript", "javascript:": "javascript", "python:": "python",
-		"grade:": "llm-rubric", "llm-rubric:": "llm-rubric",
-	} {
-		if rest, ok := strings.CutPrefix(cell, prefix); ok {
-			return map[string]any{"type": kind, "value": strings.TrimSpace(rest)}
-		}
-	}
 	if file, ok := strings.CutPrefix(cell, "file://"); ok {
 		return map[string]any{"type": "script", "command": []string{"python3", file}}
 	}
-	m := expectedForm.FindStringSubmatch(cell)
-	if m == nil || m[2] == "" && !strings.Contains(cell, ":") &&
-		agentvTypes()[strings.TrimPrefix(m[1], "not-")] == nil {
-		return map[string]any{"type": "equals", "value": cell}
-	}
-	a := map[string]any{"type": m[1]}
-	value := strings.TrimSpace(m[3])
+	kind, least, value := expected(cell, func(kind string) bool {
+		return strings.ContainsAny(cell, ":)") || agentvTypes()[kind] != nil
+	})
+	a := map[string]any{"type": kind}
 	switch {
 	case value == "":
-	case strings.HasSuffix(m[1], "-any"), strings.HasSuffix(m[1], "-all"):
+	case strings.HasSuffix(kind, "-any"), strings.HasSuffix(kind, "-all"):
 		var list []string
 		for part := range strings.SplitSeq(value, ",") {
 			list = append(list, strings.TrimSpace(part))
@@ -189,9 +178,9 @@ func agentvExpected(cell string) map[string]any {
 	default:
 		a["value"] = value
 	}
-	if score, err := strconv.ParseFloat(m[2], 64); err == nil {
+	if score, err := strconv.ParseFloat(least, 64); err == nil {
 		key := "min_score"
-		if m[1] == "latency" || m[1] == "cost" {
+		if kind == "latency" || kind == "cost" {
 			key = "threshold"
 		}
 		a[key] = score

@@ -365,47 +365,10 @@ const (
 func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 	c := cases[0]
 	e := c.execution.Settings
-	who := playbook.Agent{Kind: r.Agent, Preset: r.Preset, Command: r.Command, Args: r.Args}
-	if r.Agent == "claude-cli" {
-		who.Args = slices.Concat(r.Args, []string{
-			"-p", "--output-format", "stream-json", "--verbose", "--max-turns", fmt.Sprint(e.MaxTurns),
-		})
-		if e.AppendSystemPrompt != "" {
-			who.Args = append(who.Args, "--append-system-prompt", e.AppendSystemPrompt)
-		}
-		if c.history != "" {
-			who.Args = append(who.Args, "--resume", historyFile, "--fork-session")
-		}
-	}
-	if e.Model != "" && r.claude() {
-		who.Model = e.Model
-	}
-	with := doc.Pairs{{Key: "agent", Value: agentPairs(who)}}
-	if len(e.Env) > 0 {
-		var set doc.Pairs
-		for _, key := range slices.Sorted(maps.Keys(e.Env)) {
-			set = append(set, doc.Pair{Key: key, Value: e.Env[key]})
-		}
-		with = append(with, doc.Pair{Key: "env", Value: doc.Pairs{{Key: "set", Value: set}}})
-	}
-	var given doc.Pairs
-	if len(c.plugins) > 0 {
-		given = append(given, doc.Pair{Key: "plugins", Value: r.outs(c.plugins)})
-	}
-	if len(c.skills) > 0 {
-		given = append(given, doc.Pair{Key: "skills", Value: r.outs(c.skills)})
-	}
-	if servers := append(serverPairs(c.servers), r.mockPairs(c.mocks, false)...); len(servers) > 0 {
-		given = append(given, doc.Pair{Key: "mcp", Value: servers})
-	}
-	// Without its plugin a command cannot be called.
-	variants, arms := doc.Pairs{{Key: "with", Value: append(slices.Clip(with), given...)}}, []string{"with"}
-	if c.arms() && !c.command {
-		variants = doc.Pairs{
-			{Key: "with", Value: append(doc.Pairs{{Key: "base", Value: "without"}}, given...)},
-			{Key: "without", Value: append(with, doc.Pair{Key: "reference", Value: true})},
-		}
-		arms = append(arms, "without")
+	variants := c.variants(r)
+	var arms []string
+	for _, v := range variants {
+		arms = append(arms, v.Key)
 	}
 	steps := []doc.Pairs{{{Key: "uses", Value: "builtin:sdd-eval/workspace.prepare"}}}
 	if c.scaffold != "" {
@@ -455,6 +418,52 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 		all = append(all, c.pairs(r))
 	}
 	return append(p, doc.Pair{Key: "cases", Value: all})
+}
+
+// variants are the arms of the case: with the plugin and, unless it makes no sense, without it.
+func (c *pluginCase) variants(r *pluginReader) doc.Pairs {
+	e := c.execution.Settings
+	who := playbook.Agent{Kind: r.Agent, Preset: r.Preset, Command: r.Command, Args: r.Args}
+	if r.Agent == "claude-cli" {
+		who.Args = slices.Concat(r.Args, []string{
+			"-p", "--output-format", "stream-json", "--verbose", "--max-turns", fmt.Sprint(e.MaxTurns),
+		})
+		if e.AppendSystemPrompt != "" {
+			who.Args = append(who.Args, "--append-system-prompt", e.AppendSystemPrompt)
+		}
+		if c.history != "" {
+			who.Args = append(who.Args, "--resume", historyFile, "--fork-session")
+		}
+	}
+	if e.Model != "" && r.claude() {
+		who.Model = e.Model
+	}
+	with := doc.Pairs{{Key: "agent", Value: agentPairs(who)}}
+	if len(e.Env) > 0 {
+		var set doc.Pairs
+		for _, key := range slices.Sorted(maps.Keys(e.Env)) {
+			set = append(set, doc.Pair{Key: key, Value: e.Env[key]})
+		}
+		with = append(with, doc.Pair{Key: "env", Value: doc.Pairs{{Key: "set", Value: set}}})
+	}
+	var given doc.Pairs
+	if len(c.plugins) > 0 {
+		given = append(given, doc.Pair{Key: "plugins", Value: r.outs(c.plugins)})
+	}
+	if len(c.skills) > 0 {
+		given = append(given, doc.Pair{Key: "skills", Value: r.outs(c.skills)})
+	}
+	if servers := append(serverPairs(c.servers), r.mockPairs(c.mocks, false)...); len(servers) > 0 {
+		given = append(given, doc.Pair{Key: "mcp", Value: servers})
+	}
+	// Without its plugin a command cannot be called.
+	if !c.arms() || c.command {
+		return doc.Pairs{{Key: "with", Value: append(with, given...)}}
+	}
+	return doc.Pairs{
+		{Key: "with", Value: append(doc.Pairs{{Key: "base", Value: "without"}}, given...)},
+		{Key: "without", Value: append(with, doc.Pair{Key: "reference", Value: true})},
+	}
 }
 
 // Head begins the first line of a playbook that was converted.

@@ -436,7 +436,7 @@ func (r *promptfoo) readRow(at doc.Position, head, row []string) testCase {
 		switch {
 		case strings.HasPrefix(key, "__expected"):
 			if cell = strings.TrimSpace(cell); cell != "" {
-				a := expected(cell)
+				a := expectedOf(cell)
 				a.at = at
 				t.asserts = append(t.asserts, a)
 			}
@@ -469,16 +469,26 @@ var expectedForm = lazyregexp.New(`(?s)^((?:not-)?` +
 // scriptFile matches names of files that JavaScript or TypeScript is in.
 var scriptFile = lazyregexp.New(`\.[cm]?[jt]sx?$`)
 
-// expected returns the assertion that a cell is short for.
-func expected(cell string) assertion {
+// expected returns the type, the threshold and the value of an assertion that a cell is short for: equals, of what is
+// not known as a type.
+func expected(cell string, known func(kind string) bool) (kind, threshold, value string) {
 	for prefix, kind := range map[string]string{
 		"fn:": "javascript", "eval:": "javascript", "javascript:": "javascript", "python:": "python",
 		"grade:": "llm-rubric", "llm-rubric:": "llm-rubric",
 	} {
 		if rest, ok := strings.CutPrefix(cell, prefix); ok {
-			return assertion{kind: kind, value: strings.TrimSpace(rest)}
+			return kind, "", strings.TrimSpace(rest)
 		}
 	}
+	m := expectedForm.FindStringSubmatch(cell)
+	if m == nil || !known(strings.TrimPrefix(m[1], "not-")) {
+		return "equals", "", cell
+	}
+	return m[1], m[2], strings.TrimSpace(m[3])
+}
+
+// expectedOf returns the assertion that a cell is short for.
+func expectedOf(cell string) assertion {
 	if name, named := strings.CutPrefix(cell, "file://"); named {
 		if script, _, _ := strings.Cut(name, ".py:"); strings.HasSuffix(script, ".py") || script != name {
 			return assertion{kind: "python", value: cell}
@@ -487,22 +497,15 @@ func expected(cell string) assertion {
 			return assertion{kind: "javascript", value: cell}
 		}
 	}
-	m := expectedForm.FindStringSubmatch(cell)
-	if m != nil {
-		kind := strings.TrimPrefix(m[1], "not-")
-		if assertTypes[kind] == nil && unmapped[kind] == "" {
-			m = nil
-		}
-	}
-	if m == nil {
-		return assertion{kind: "equals", value: cell}
-	}
-	a := assertion{kind: m[1], value: strings.TrimSpace(m[3])}
+	kind, least, value := expected(cell, func(kind string) bool {
+		return assertTypes[kind] != nil || unmapped[kind] != ""
+	})
+	a := assertion{kind: kind, value: value}
 	threshold := 0.75
-	if m[2] != "" {
-		threshold, _ = strconv.ParseFloat(m[2], 64)
+	if least != "" {
+		threshold, _ = strconv.ParseFloat(least, 64)
 		a.threshold = &threshold
-	} else if m[1] == "cost" || m[1] == "latency" || m[1] == "levenshtein" {
+	} else if kind == "cost" || kind == "latency" || kind == "levenshtein" {
 		a.threshold = &threshold
 	}
 	if a.value == "" {

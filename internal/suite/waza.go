@@ -13,7 +13,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // The files of a suite of waza, beside each other.
@@ -231,88 +230,6 @@ func (r *waza) readConfig(n *doc.Node) {
 	if a := n.Get("max_attempts"); number(a, "config.max_attempts", 1, r.refuse) > 1 {
 		r.refuse(a.Position(), "config.max_attempts", "a trial that failed is not tried again until it passes")
 	}
-}
-
-// findSkills finds the skills that agents get.
-func (r *waza) findSkills() {
-	config, skill := r.root.Get("config"), r.root.Get("skill")
-	has := func(dir string) bool {
-		file := filepath.Join(dir, plan.SkillFile)
-		info, err := os.Stat(file)
-		return r.tree.Check(file) == nil && err == nil && info.Mode().IsRegular()
-	}
-	named := list(config.Get("skill_directories"), "config.skill_directories", r.refuse)
-	for _, n := range named {
-		const key = "config.skill_directories"
-		dir, err := r.file(r.dir, n.Text())
-		if err != nil {
-			r.refuse(n.Position(), key, err.Error())
-			continue
-		}
-		dirs := []string{dir}
-		if !has(dir) {
-			files, err := filepath.Glob(filepath.Join(dir, "*", plan.SkillFile))
-			if dirs = nil; err == nil {
-				for _, file := range files {
-					dirs = append(dirs, filepath.Dir(file))
-				}
-			}
-		}
-		dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !has(dir) })
-		if len(dirs) == 0 || len(dirs) > maxGraders {
-			r.refuse(n.Position(), key, fmt.Sprintf("%q has no skills, or more than %d", n.Text(), maxGraders))
-		}
-		r.skills = append(r.skills, dirs...)
-	}
-	if name := skill.Text(); len(named) == 0 && name != "" && filepath.Base(name) == name {
-		for at := r.dir; len(r.skills) == 0; at = filepath.Dir(at) {
-			if has(at) && (filepath.Base(at) == name || at == r.dir) {
-				r.skills = []string{at}
-			}
-			for _, below := range []string{
-				"skills", ".github/skills", ".claude/skills", ".agents/skills", "plugin/skills",
-			} {
-				if dir := filepath.Join(at, filepath.FromSlash(below), name); len(r.skills) == 0 && has(dir) {
-					r.skills = []string{dir}
-				}
-			}
-			if at == string(r.tree) || at == filepath.Dir(at) {
-				break
-			}
-		}
-		if len(r.skills) > 0 {
-			r.note(skill.Position(), "skill", "agents get %s: config.skill_directories names none",
-				r.shown(r.skills[0]))
-		} else {
-			r.note(skill.Position(), "skill", "agents get no skill: config.skill_directories names none, and %q is "+
-				"not found beside the suite or above it", name)
-		}
-	}
-	for _, n := range list(config.Get("required_skills"), "config.required_skills", r.refuse) {
-		if err := r.hasSkill(n.Text()); err != nil {
-			r.refuse(n.Position(), "config.required_skills", err.Error())
-		}
-	}
-}
-
-// hasSkill returns an error if agents do not get a skill, or know it by two names.
-func (r *waza) hasSkill(name string) error {
-	for _, dir := range r.skills {
-		if filepath.Base(dir) != name {
-			continue
-		}
-		data, err := r.tree.ReadRegular(filepath.Join(dir, plan.SkillFile), doc.MaxSize)
-		if err != nil {
-			return r.short(err)
-		}
-		head, _, _ := strings.Cut(strings.TrimPrefix(string(data), "---\n"), "\n---")
-		if own := doc.Parse("", []byte(head)).Root.Get("name").Text(); own != "" && own != name {
-			return fmt.Errorf("the skill in the directory %s calls itself %q: give both one name", name, own)
-		}
-		return nil
-	}
-	return fmt.Errorf("%q is not among the skills that the agent gets: name its directory in config.skill_directories",
-		name)
 }
 
 // readTasks reads the tasks.
