@@ -385,7 +385,7 @@ var (
 )
 
 // look is how often a run is looked at.
-const look = 300 * time.Millisecond
+const look = 100 * time.Millisecond
 
 // follow waits until a run has ended, and tells how it goes.
 func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error {

@@ -44,7 +44,10 @@ func Pack(dir string, names []string, skip bool, look func(name string, data []b
 	}
 	defer root.Close()
 	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
+	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		return nil, nil, err
+	}
 	p := packer{root: root, tar: tar.NewWriter(zip), look: look}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		err := p.add(name)

@@ -40,7 +40,7 @@ var account = queue.Account{Kind: "none"}
 func main() {
 	times := pflag.Int("times", 3, "repetitions, of which the medians count")
 	units := pflag.Int("units", 32, "units of the run that is compared with sdd-eval run")
-	parallel := pflag.Int("parallel", 4, "how many of them at a time")
+	parallel := pflag.Int("parallel", runtime.NumCPU(), "how many of them at a time")
 	asked := pflag.Int("memory", 0, "put so many units into a queue, and print the memory of this process")
 	pflag.Parse()
 	var err error
@@ -67,7 +67,7 @@ func table(times, units, parallel int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, disk.RemoveAll(dir)) }()
-	b := bench{dir: dir, units: units, parallel: parallel}
+	b := bench{dir: dir, project: filepath.Join(dir, "project"), units: units, parallel: parallel}
 	if err := b.build(); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func median(of []float64) float64 {
 }
 
 type bench struct {
-	dir             string
+	dir, project    string
 	units, parallel int
 	cpu             map[string][]float64 // of runs, in seconds, by the program
 }
@@ -121,6 +121,9 @@ type bench struct {
 // build builds the programs, and makes the project whose units take two seconds.
 func (b *bench) build() error {
 	b.cpu = make(map[string][]float64)
+	if err := os.Mkdir(b.project, 0o700); err != nil {
+		return err
+	}
 	for name, args := range map[string][]string{
 		"sdd-eval-scale": {"build", "-o", filepath.Join(b.dir, "sdd-eval-scale"), "."},
 		"sdd-eval":       {"build", "-C", "../..", "-o", filepath.Join(b.dir, "sdd-eval"), "./cmd/sdd-eval"},
@@ -142,7 +145,7 @@ workflow:
       steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
 `, b.units),
 	} {
-		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(b.project, name), []byte(text), 0o600); err != nil {
 			return err
 		}
 	}
@@ -152,9 +155,9 @@ workflow:
 // run returns what measures a run by a program, in seconds.
 func (b *bench) run(program string) func() (float64, error) {
 	return func() (float64, error) {
-		c := exec.Command(filepath.Join(b.dir, program), "run", "slow.yaml", "--root", b.dir,
+		c := exec.Command(filepath.Join(b.dir, program), "run", "slow.yaml", "--root", b.project,
 			"--parallel", strconv.Itoa(b.parallel))
-		c.Dir = b.dir
+		c.Dir = b.project
 		began := time.Now()
 		if out, err := c.CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("%w: %s", err, out)
