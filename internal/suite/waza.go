@@ -22,6 +22,7 @@ const (
 )
 
 // wazaOf is [Format.of] of waza: its suite, of which a path is the file, a task, the file of triggers or the directory.
+// A suite with the usual name is its directory.
 func wazaOf(file string) string {
 	root := func(file string) *doc.Node {
 		data, err := disk.Tree(filepath.Dir(file)).ReadRegular(file, doc.MaxSize)
@@ -37,13 +38,13 @@ func wazaOf(file string) string {
 			(n.Get("skill") != nil || n.Get("agent") != nil || n.Get("metrics") != nil)
 	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		if file = filepath.Join(file, wazaFile); suite(file) {
+		if suite(filepath.Join(file, wazaFile)) {
 			return file
 		}
 		return ""
 	}
 	if suite(file) {
-		return file
+		return strings.TrimSuffix(file, string(filepath.Separator)+wazaFile)
 	}
 	n := root(file)
 	if n.Get("inputs").Get("prompt") == nil && n.Get("inputs").Get("prompt_file") == nil &&
@@ -51,8 +52,8 @@ func wazaOf(file string) string {
 		return ""
 	}
 	for _, dir := range []string{filepath.Dir(file), filepath.Dir(filepath.Dir(file))} {
-		if at := filepath.Join(dir, wazaFile); suite(at) {
-			return at
+		if suite(filepath.Join(dir, wazaFile)) {
+			return dir
 		}
 	}
 	return ""

@@ -201,9 +201,8 @@ tasks: [{id: x}]
 -- other/a.yaml --
 inputs: {prompt: x}
 `)))
-	suiteFile := filepath.Join(dir, "eval.yaml")
 	for file, want := range map[string]string{
-		".": suiteFile, "eval.yaml": suiteFile, "trigger_tests.yaml": suiteFile, "tasks/a.yaml": suiteFile,
+		".": dir, "eval.yaml": dir, "trigger_tests.yaml": dir, "tasks/a.yaml": dir,
 		"tasks/b.yaml": "", "tasks": "", "other": "", "other/eval.yaml": "", "../other/a.yaml": "", "gone.yaml": "",
 	} {
 		f, found, ok := suite.Recognise(filepath.Join(dir, filepath.FromSlash(file)))

@@ -41,8 +41,12 @@ type wazaGrader struct {
 
 // wazaTypes returns the types of graders.
 func wazaTypes() map[string]wazaType {
-	texts := []string{"contains", "not_contains", "contains_cs", "not_contains_cs", "regex_match", "regex_not_match"}
-	behavior := []string{"max_tool_calls", "max_tokens", "max_duration_ms", "required_tools", "forbidden_tools"}
+	texts := []string{
+		"contains", "not_contains", "contains_cs", "not_contains_cs", "regex_match", "regex_not_match", "pattern",
+	}
+	behavior := []string{
+		"max_tool_calls", "max_tokens", "max_duration_ms", "max_response_time_ms", "required_tools", "forbidden_tools",
+	}
 	return map[string]wazaType{
 		"text":    {to("[`text`](evaluators.md#text)"), texts, (*wazaGrader).texts},
 		"keyword": {to("`text`"), []string{"must_contain", "must_not_contain"}, (*wazaGrader).texts},
@@ -120,6 +124,9 @@ var wazaGraderKeys = []row{
 	{"script", no("write a grader `program`")},
 }
 
+// wazaGuides are keys that waza's guides write, and its graders pass over.
+var wazaGuides = map[string]string{"text": "pattern", "behavior": "max_response_time_ms"}
+
 // grader returns the evaluators that a grader becomes, and counts it.
 func (t *wazaCase) grader(n *doc.Node) []evaluation {
 	g := &wazaGrader{wazaCase: t, node: n, config: n.Get("config"), from: n.Get("type").Text()}
@@ -136,6 +143,9 @@ func (t *wazaCase) grader(n *doc.Node) []evaluation {
 		if own := n.Get(key); !empty(own) && !slices.Contains(types, g.from) {
 			t.refuse(own.Position(), g.from+"."+key, "it is not for graders of this type")
 		}
+	}
+	if key := wazaGuides[g.from]; !empty(g.config.Get(key)) {
+		t.note(g.config.Get(key).Position(), g.from+"."+key, "waza passes over it: here it has to hold")
 	}
 	weight := number(n.Get("weight"), g.from+".weight", 0, t.refuse)
 	if err := kind.write(g); err != nil {
