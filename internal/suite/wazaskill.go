@@ -60,8 +60,8 @@ func (r *waza) findSkills() {
 			}
 		}
 		if len(r.skills) > 0 {
-			r.note(skill.Position(), "skill", "agents get the skill %s, in %s: config.skill_directories names none", name,
-				r.shown(r.skills[0]))
+			r.note(skill.Position(), "skill", "agents get the skill %s, in %s: config.skill_directories names none",
+				name, r.shown(r.skills[0]))
 		} else {
 			r.note(skill.Position(), "skill", "agents get no skill: config.skill_directories names none, and %q is "+
 				"not found beside the suite or above it", name)
