@@ -96,7 +96,7 @@ func (o oracle) ask(t *testing.T, bin string) {
 	require.NoError(t, modelserver.WritePresets(presets, server.URL))
 	dir, home := o.unpack(t), t.TempDir()
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "plugin/evals/.sdd-eval")))
-	run := func(name string, args ...string) {
+	run := func(name string, args ...string) (code int) {
 		t.Helper()
 		ctx := t.Context()
 		cmd := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
@@ -111,13 +111,14 @@ func (o oracle) ask(t *testing.T, bin string) {
 		if said, err := cmd.CombinedOutput(); err != nil {
 			t.Logf("%s %s: %v\n%s", name, strings.Join(args, " "), err, said) // a fail is what is compared
 		}
+		return cmd.ProcessState.ExitCode()
 	}
 	original := filepath.Join(t.TempDir(), "original.json")
-	run("claude", append([]string{
+	theirCode := run("claude", append([]string{
 		"plugin", "eval", "plugin", "--trust-plugin", "--no-publish", "--json", original,
 	}, o.flags("original")...)...)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "plugin/evals/results")))
-	run("sdd-eval", append([]string{
+	code := run("sdd-eval", append([]string{
 		"run", "--from", "plugin", "--mode", "record", "--agent", "claude-cli/loopback", "--config-dir", presets,
 	}, o.flags("ours")...)...)
 	if err := script.Err(); err != nil {
@@ -125,13 +126,13 @@ func (o oracle) ask(t *testing.T, bin string) {
 	}
 	data, err := os.ReadFile(original)
 	require.NoError(t, err)
-	theirs := verdicts(t, data)
+	theirs := append(verdicts(t, data), exited(theirCode))
 	if os.Getenv("UPDATE_GOLDEN") == "" {
 		require.Equal(t, strings.TrimSpace(o.text("original")), strings.Join(theirs, "\n"))
 	} else {
 		o.keep(t, dir, theirs)
 	}
-	o.agree(t, theirs, ours(t, dir))
+	o.agree(t, theirs, ours(t, dir, code))
 }
 
 // keep writes the archive anew.

@@ -207,7 +207,8 @@ func regexGrader(_ *pluginReader, g *grader, n *doc.Node) error {
 		g.mockCalls = true
 		check = append(check, doc.Pair{Key: "target", Value: "mock_calls"})
 	default:
-		return fmt.Errorf("target: %s is Claude Code's own text, which other runs do not have", k.Target)
+		return fmt.Errorf("target: %s is each line that Claude Code prints, and no recording keeps them: look for "+
+			"calls with tool_used and input_match, and for words in last_message", k.Target)
 	}
 	g.kind, g.keys = "text", doc.Pairs{{Key: "checks", Value: []doc.Pairs{check}}}
 	return nil
