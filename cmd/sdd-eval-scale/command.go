@@ -22,6 +22,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-scale/internal/scale"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/project"
@@ -140,7 +141,7 @@ func (c *command) run(ctx context.Context, args []string) (int, error) {
 	if err == nil {
 		code, err = do(ctx, f.Args())
 	}
-	var input *scale.InputError
+	var input *engine.InputError
 	var mistake usageError
 	switch {
 	case err == nil:

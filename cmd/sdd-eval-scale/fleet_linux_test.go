@@ -167,7 +167,7 @@ func TestUnreadable(t *testing.T) {
 		return len(s.Refusals) == 1 || s.End != nil
 	})
 	require.Nil(t, s.End)
-	require.Contains(t, s.Refusals[s.Workers[len(s.Workers)-1].ID], "p.yaml: no such file or directory")
+	require.Contains(t, fmt.Sprint(s.Refusals), "p.yaml: no such file or directory")
 	c.startWorker()
 	c.until(r, func(s queue.Status) bool { return s.Counts().Done == 2 })
 }

@@ -204,24 +204,29 @@ func (l *Lease) begin(ctx context.Context) (*Lease, error) {
 	defer cancel()
 	if l.record.Lost >= maxLost {
 		if err := l.q.settleLeft(soon, l.run, l.unit, l.Offer); err != nil {
-			return nil, l.put(soon, err, 0)
+			return nil, l.put(soon, err)
 		}
 		return nil, l.giveUp(soon, fmt.Sprintf("it was lost with its worker %d times", l.record.Lost))
 	}
 	room, err := l.q.reserve(soon, l.run, l.unit, l.Offer, l.attempt)
+	if err == nil && room != enough {
+		l.record.Attempt-- // it was none
+	}
 	if err != nil || room != enough {
-		return nil, l.put(soon, err, time.Second)
+		return nil, l.put(soon, err)
 	}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	go l.renew(l.granted)
 	return l, nil
 }
 
-// put gives a unit back that was not begun, and returns err.
-func (l *Lease) put(ctx context.Context, err error, delay time.Duration) error {
+// put gives a unit back that was not begun, or returns err: then [Offer.Take] does.
+func (l *Lease) put(ctx context.Context, err error) error {
 	l.record.Holder = ""
-	writeErr := l.write(ctx)
-	return cmp.Or(err, writeErr, l.Back(max(delay, time.Millisecond)))
+	if err = cmp.Or(err, l.write(ctx)); err != nil {
+		return err
+	}
+	return l.Back(time.Second)
 }
 
 // reservation is the name under which an attempt has money reserved.
@@ -260,7 +265,7 @@ func (l *Lease) renew(granted time.Time) {
 		case <-every.C:
 			deadline.Stop()
 		}
-		asked := time.Now()
+		sent := time.Now()
 		ctx, cancel := context.WithDeadline(l.ctx, granted.Add(l.q.safe()))
 		err := l.beat(ctx)
 		cancel()
@@ -269,7 +274,7 @@ func (l *Lease) renew(granted time.Time) {
 			l.end(ErrLost)
 			return
 		case err == nil:
-			granted = asked
+			granted = sent
 		}
 	}
 }

@@ -353,6 +353,7 @@ func TestBudget(t *testing.T) {
 	l, err := o.Take(t.Context(), r, units[o.N], "w2")
 	require.NoError(t, err)
 	require.Nil(t, l, "it has to wait for what the first one costs")
+	require.Zero(t, status(t, q, "r").Records[o.N].Attempt)
 	require.NoError(t, first.Commit(queue.Done{Outcome: "pass", CostUSD: new(.4), Telling: true}, nil))
 	// Now there is room for one at a time.
 	second := take(t, q, r, "w")

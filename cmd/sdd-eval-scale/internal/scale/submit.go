@@ -48,25 +48,19 @@ type Options struct {
 	Alone bool
 }
 
-// InputError is an error in what the user gave.
-type InputError struct{ Err error }
-
-func (e *InputError) Error() string { return e.Err.Error() }
-func (e *InputError) Unwrap() error { return e.Err }
-
 // Submit puts a run of a playbook into the queue. The plan is made of the bundle, not of the project: what a worker
 // would not find is found missing here.
 func Submit(ctx context.Context, q *queue.Queue, o Options) (queue.Run, error) {
 	name, err := filepath.Rel(o.Root, o.Playbook)
 	if err != nil || !filepath.IsLocal(name) {
-		return queue.Run{}, &InputError{fmt.Errorf("%s is not below the project's root, %s: only what is there travels",
-			o.Playbook, o.Root)}
+		return queue.Run{}, &engine.InputError{Err: fmt.Errorf(
+			"%s is not below the project's root, %s: only what is there travels", o.Playbook, o.Root)}
 	}
 	if _, err := os.Stat(o.Playbook); err != nil {
 		if _, says := plan.Load(o.Playbook, kinds.All()); says != nil { // what to do, too
 			err = says
 		}
-		return queue.Run{}, &InputError{err}
+		return queue.Run{}, &engine.InputError{Err: err}
 	}
 	secrets := new(secret.Set)
 	secrets.AddEnvironment(os.Environ())
@@ -76,13 +70,13 @@ func Submit(ctx context.Context, q *queue.Queue, o Options) (queue.Run, error) {
 		}
 		data, err := disk.ReadRegular(file, maxPrivate)
 		if err != nil {
-			return queue.Run{}, &InputError{fmt.Errorf("%s: %w", what, err)}
+			return queue.Run{}, &engine.InputError{Err: fmt.Errorf("%s: %w", what, err)}
 		}
 		secrets.Mark(what, string(data))
 	}
 	data, err := pack(ctx, o.Root, filepath.ToSlash(name), secrets)
 	if err != nil {
-		return queue.Run{}, &InputError{err}
+		return queue.Run{}, &engine.InputError{Err: err}
 	}
 	there, err := disk.MkdirTemp(os.TempDir())
 	if err != nil {
@@ -99,18 +93,18 @@ func Submit(ctx context.Context, q *queue.Queue, o Options) (queue.Run, error) {
 	p, cfg, err := source.Load(secrets, o.ConfigDir)
 	if err != nil {
 		if _, err := os.Stat(o.Playbook); err != nil {
-			return queue.Run{}, &InputError{err}
+			return queue.Run{}, &engine.InputError{Err: err}
 		}
 		if _, ok := errors.AsType[*engine.InputError](err); ok {
-			return queue.Run{}, &InputError{err}
+			return queue.Run{}, err
 		}
-		return queue.Run{}, &InputError{fmt.Errorf(
+		return queue.Run{}, &engine.InputError{Err: fmt.Errorf(
 			"%s (read from what travels to workers: files that git ignores do not)",
 			strings.ReplaceAll(err.Error(), there, o.Root))}
 	}
 	run, units, err := describe(p, cfg, o, source)
 	if err != nil {
-		return queue.Run{}, &InputError{err}
+		return queue.Run{}, &engine.InputError{Err: err}
 	}
 	weigh(units, o.Root, source.Playbook)
 	return q.Submit(ctx, run, units, data)

@@ -78,10 +78,9 @@ type Shared struct {
 	Measured *confine.Properties `json:"measured,omitempty"`
 }
 
-// Message is what the process says: that there is progress, or how it has ended.
+// Message is what the process says: how it has ended, or, if that is nil, that there is progress.
 type Message struct {
-	Progress bool `json:"progress,omitempty"`
-	End      *End `json:"end,omitempty"`
+	End *End `json:"end,omitempty"`
 }
 
 // End is how carrying out a unit has ended.
@@ -373,7 +372,7 @@ func (s *sender) progress() {
 	defer s.mu.Unlock()
 	if now := time.Now(); now.Sub(s.last) > 100*time.Millisecond {
 		s.last = now
-		s.write(Message{Progress: true})
+		s.write(Message{})
 	}
 }
 

@@ -297,11 +297,12 @@ func (w *Worker) carryOut(ctx context.Context, o *queue.Offer) error {
 		return o.Back(w.Queue.Lease())
 	}
 	if r.Tool != w.Tool {
-		return w.refuse(ctx, p, o, fmt.Sprintf("the run was made by %s, and this worker is %s", r.Tool, w.Tool))
+		why := fmt.Sprintf("the run was made by %s, and this worker is %s", r.Tool, w.Tool)
+		return w.refuse(ctx, p, why, o.Back(w.Queue.Lease()))
 	}
 	ready, err := w.prepare(ctx, p)
 	if err != nil {
-		return w.refuse(ctx, p, o, err.Error())
+		return w.refuse(ctx, p, err.Error(), o.Back(w.Queue.Lease()))
 	}
 	if !ready { // the queue did not answer
 		return o.Back(time.Second)
@@ -315,13 +316,13 @@ func (w *Worker) carryOut(ctx context.Context, o *queue.Offer) error {
 	return w.attempt(ctx, p, o)
 }
 
-// refuse tells that this worker cannot carry out a run, and leaves its units to others.
-func (w *Worker) refuse(ctx context.Context, p *prepared, o *queue.Offer, why string) error {
+// refuse tells that this worker cannot carry out a run. Back is what giving its unit back, to others, came to.
+func (w *Worker) refuse(ctx context.Context, p *prepared, why string, back error) error {
 	w.mu.Lock()
 	p.refused = true
 	w.mu.Unlock()
 	w.Log("the run %s: %s", p.ID, why)
-	return errors.Join(w.Queue.Refuse(ctx, p.ID, w.ID, why), o.Back(w.Queue.Lease()))
+	return errors.Join(back, w.Queue.Refuse(ctx, p.ID, w.ID, why))
 }
 
 // prepare fetches a run's plan and bundle, and carries out what its units share, once. An error is one of this worker.
@@ -418,13 +419,8 @@ func (w *Worker) attempt(ctx context.Context, p *prepared, o *queue.Offer) error
 		return errors.Join(w.Queue.End(ctx, p.ID, queue.End{Kind: queue.Unfit, Why: end.Why}),
 			lease.Release(failure, zero(), 0))
 	case end.Kind == unit.Unfit:
-		w.mu.Lock()
-		p.refused = true
-		w.mu.Unlock()
 		failure.Kind = queue.GaveUp
-		w.Log("%s: %s", u.ID, end.Why)
-		return errors.Join(lease.Release(failure, zero(), w.Queue.Lease()/2),
-			w.Queue.Refuse(ctx, p.ID, w.ID, end.Why))
+		return w.refuse(ctx, p, end.Why, lease.Release(failure, zero(), w.Queue.Lease()/2))
 	}
 	if failure.Kind = queue.Failed; end.Kind == unit.TooLarge {
 		failure.Kind = queue.TooLarge
