@@ -114,13 +114,33 @@ func TestInterruptedEarly(t *testing.T) {
 }
 
 // TestInterruptedWorker interrupts a worker as a terminal does, which tells all processes of the group: the worker ends
-// its units, and what they have cost is known.
+// its units, and what their agents have said that they cost counts, else all that was reserved.
 func TestInterruptedWorker(t *testing.T) {
+	for usage, spent := range map[string]float64{`{"usage": {"used": 1, "size": 9, "cost_usd": 0.25}}, `: .25, "": 5} {
+		c, r := working(t, usage)
+		w := c.workers[0].cmd
+		require.NoError(t, syscall.Kill(-w.Process.Pid, syscall.SIGINT))
+		_ = w.Wait()
+		left, err := os.ReadDir(c.temp)
+		require.NoError(t, err)
+		require.Empty(t, left)
+		s, err := c.q.Status(t.Context(), r.ID)
+		require.NoError(t, err)
+		require.Equal(t, queue.Counts{Waiting: 1}, s.Counts())
+		require.Empty(t, s.Money.Reserved)
+		require.InDelta(t, spent, s.Money.SpentUSD, 1e-9)
+	}
+}
+
+// working starts a worker, in a process group of its own, and waits until the agent of a run's only unit works, which
+// does something before and comes to no end.
+func working(t *testing.T, before string) (*chaos, queue.Run) {
+	t.Helper()
 	begun := filepath.Join(t.TempDir(), "begun")
 	files := playbook(1, map[string]string{"a": "kind: fake-acp, args: [agent.json]"})
 	files["p.yaml"] += "limits: {max_cost_usd: 5}\n"
-	files["agent.json"] = fmt.Sprintf(`{"turns": [{"actions": [{"usage": {"used": 1, "size": 9, "cost_usd": 0.25}},
-  {"exec": {"command": "sh", "args": ["-c", "echo > %s; sleep 600"]}}]}]}`, begun)
+	files["agent.json"] = fmt.Sprintf(`{"turns": [{"actions": [%s
+  {"exec": {"command": "sh", "args": ["-c", "echo > %s; sleep 600"]}}]}]}`, before, begun)
 	c := newChaos(t, "127.0.0.1:-1", func(c *chaos, cmd *exec.Cmd) (way, string) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		return newProxy(c, cmd)
@@ -131,17 +151,44 @@ func TestInterruptedWorker(t *testing.T) {
 		_, err := os.Stat(begun)
 		return err == nil
 	})
+	return c, r
+}
+
+// TestInterruptedAgain interrupts a worker again and again while a unit of its does not end. It does not wait for that.
+func TestInterruptedAgain(t *testing.T) {
+	c, _ := working(t, "")
 	w := c.workers[0].cmd
-	require.NoError(t, syscall.Kill(-w.Process.Pid, syscall.SIGINT))
-	_ = w.Wait()
-	left, err := os.ReadDir(c.temp)
+	var units []int
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	require.NoError(t, err)
-	require.Empty(t, left)
-	s, err := c.q.Status(t.Context(), r.ID)
-	require.NoError(t, err)
-	require.Equal(t, queue.Counts{Waiting: 1}, s.Counts())
-	require.Empty(t, s.Money.Reserved)
-	require.InDelta(t, 0.25, s.Money.SpentUSD, 1e-9)
+	for _, file := range stats {
+		text, _ := os.ReadFile(file)
+		var pid, parent int
+		name, rest, _ := strings.Cut(string(text), ") ")
+		if _, err := fmt.Sscanf(name, "%d", &pid); err == nil {
+			_, _ = fmt.Sscanf(rest, "%1s %d", new(string), &parent)
+		}
+		if parent == w.Process.Pid {
+			units = append(units, pid)
+			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+		}
+	}
+	require.Len(t, units, 1)
+	ended := make(chan struct{})
+	go func() { _ = w.Wait(); close(ended) }()
+	require.Eventually(t, func() bool {
+		_ = w.Process.Signal(os.Interrupt)
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	}, time.Minute, 50*time.Millisecond)
+	require.Equal(t, syscall.SIGINT, w.ProcessState.Sys().(syscall.WaitStatus).Signal())
+	require.NoError(t, syscall.Kill(units[0], syscall.SIGCONT))
+	c.workers = nil
+	c.sweeps()
 }
 
 // TestUnreadable: a worker can no longer read a file of the run's. It refuses the run, which goes on on others.
