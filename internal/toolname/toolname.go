@@ -56,8 +56,9 @@ func isHidden(r rune) bool {
 // Near returns the first of the known names that is one edit away from a name, or that differs only in case or in
 // what separates its words; empty if there is none.
 func Near(name string, known []string) string {
+	folded := fold(name)
 	for _, k := range known {
-		if fold(name) == fold(k) {
+		if folded == fold(k) {
 			return k
 		}
 	}
@@ -70,9 +71,9 @@ func Near(name string, known []string) string {
 }
 
 // fold returns the same text for names that differ only in case or in what separates their words.
-func fold(name string) string {
-	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))
-}
+func fold(name string) string { return separators.Replace(strings.ToLower(name)) }
+
+var separators = strings.NewReplacer("-", "", "_", "", ".", "")
 
 // minNear is the length of names that one edit does not make another word.
 const minNear = 3
