@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // playbooks returns the files that match a pattern. Each alternative in braces must match one, and a directory that
@@ -48,38 +49,18 @@ func globbed(pattern string) ([]string, error) {
 
 // alternatives returns the pattern once for each alternative in braces, with that in their place; none if the pattern
 // has no braces.
-func alternatives(pattern string) []string {
-	var all []string
-	depth, class, start := 0, false, 0
-	var cuts []int // of a group: where each of its alternatives begins, and the end
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '\\':
-			i++
-		case class:
-			class = c != ']'
-		case c == '[':
-			class = true
-		case c == '{':
-			if depth++; depth == 1 {
-				start, cuts = i, []int{i + 1}
+func alternatives(pattern string) (all []string) {
+	groups, _ := wildcard.Braces(pattern)
+	for _, cuts := range groups {
+		last := len(cuts) - 1
+		for i, cut := range cuts[:last] {
+			own := pattern[cut+1 : cuts[i+1]]
+			within := alternatives(own)
+			if within == nil {
+				within = []string{own}
 			}
-		case c == ',' && depth == 1:
-			cuts = append(cuts, i+1)
-		case c == '}' && depth > 0:
-			if depth--; depth > 0 {
-				continue
-			}
-			cuts = append(cuts, i+1)
-			for j := range cuts[1:] {
-				own := pattern[cuts[j] : cuts[j+1]-1]
-				within := alternatives(own)
-				if within == nil {
-					within = []string{own}
-				}
-				for _, w := range within {
-					all = append(all, pattern[:start]+w+pattern[i+1:])
-				}
+			for _, w := range within {
+				all = append(all, pattern[:cuts[0]]+w+pattern[cuts[last]+1:])
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // The names of a session's directories in runs of the harness and in expectations.
@@ -111,32 +113,12 @@ func expandBraces(pattern string) ([]string, error) {
 	if strings.Count(pattern, "{") > maxBraces {
 		return nil, fmt.Errorf("more than %d braces", maxBraces)
 	}
-	depth, class := 0, false
-	var cuts []int // of the first group: its braces and the commas between them
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '\\':
-			i++
-		case class:
-			class = c != ']'
-		case c == '[':
-			class = true
-		case c == '{':
-			if depth++; depth == 1 {
-				cuts = []int{i}
-			}
-		case c == ',' && depth == 1:
-			cuts = append(cuts, i)
-		case c == '}' && depth == 0:
-			return nil, errors.New("a brace is closed that was not opened; write [}] for the character")
-		case c == '}':
-			if depth--; depth == 0 {
-				return expandFirst(pattern, append(cuts, i))
-			}
-		}
+	groups, err := wildcard.Braces(pattern)
+	if err != nil {
+		return nil, err
 	}
-	if depth > 0 {
-		return nil, errors.New("a brace is not closed; write [{] for the character")
+	if len(groups) > 0 {
+		return expandFirst(pattern, groups[0])
 	}
 	return []string{pattern}, nil
 }
