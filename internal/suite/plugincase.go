@@ -85,6 +85,12 @@ var (
 	ownPlace = lazyregexp.New(`\$\{?(0|BASH_SOURCE)\b`)
 )
 
+// What `claude plugin eval init --bare` writes for its user to replace.
+const (
+	blankPrompt = "TODO: describe what the agent should do"
+	blankGrader = "TODO: describe what a successful response looks like"
+)
+
 // where returns the position of a key, else that of the case.
 func (c *pluginCase) where(key string) doc.Position {
 	if n := c.at[key]; n != nil {
@@ -112,6 +118,8 @@ func (c *pluginCase) check(r *pluginReader, mocks []string) {
 	c.execution.Prompt = strings.TrimSpace(c.execution.Prompt)
 	if c.execution.Prompt == "" {
 		c.cannot("prompt", "the case has no prompt: write it into %s, or as execution.prompt", promptFile)
+	} else if strings.Contains(c.execution.Prompt, blankPrompt) {
+		c.cannot("prompt", "it still says %q, as `claude plugin eval init` wrote it: write what to ask", blankPrompt)
 	}
 	if len(c.graders) == 0 && len(c.Graders) == 0 {
 		c.cannot("graders", "the case has no graders: nothing is expected of it")

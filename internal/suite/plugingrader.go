@@ -139,6 +139,10 @@ func (r *pluginReader) readGrader(c *pluginCase, n *doc.Node, name, body string)
 			n.Errorf("", "the name %q is that of another grader, too", g.Name)
 		}
 	}
+	if strings.Contains(n.Get(kind.body).Text(), blankGrader) {
+		c.problem(g.at, g.Name, fmt.Sprintf("it still says %q, as `claude plugin eval init` wrote it: write what must "+
+			"hold", blankGrader))
+	}
 	own := n.Without("type", "name", "weight", "arm")
 	var err error
 	if kind.write == nil {
