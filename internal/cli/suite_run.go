@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
@@ -199,11 +200,16 @@ func (a *App) writeSuite(
 		a.tellNotes(a.Stderr, s)
 	}
 	if len(s.Problems) > 0 && !o.from.partial || len(s.Playbooks) == 0 {
-		o.from.partial = true
-		return nil, &exitError{
-			code: exitHarness, err: fmt.Errorf("run: %s", doNotMap(s)),
-			next: "mend what is named, or run the other cases: " + o.fromLine(o.mode),
+		next := "mend what is named"
+		if len(s.Playbooks) > 0 {
+			o.from.partial = true
+			next += ", or run the other cases: " + o.fromLine(o.mode)
+		} else if slices.ContainsFunc(s.Problems, func(p suite.Problem) bool {
+			return slices.Contains(suite.Ignorable(), p.Key)
+		}) {
+			next += "; settings of sessions that these agents need not have can be left out with --ignore KEY,..."
 		}
+		return nil, &exitError{code: exitHarness, err: fmt.Errorf("run: %s", doNotMap(s)), next: next}
 	}
 	generated := filepath.Join(root, filepath.FromSlash(suite.Generated))
 	if err := project.MakeIgnored(disk.Tree(root), generated); err != nil {
