@@ -316,6 +316,10 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 	} else {
 		r, err = c.submit(ctx, q, limits)
 	}
+	if err == nil && r.Submitting {
+		err = fault.Advise(fmt.Errorf("the run %s is being submitted, or was when that was interrupted", r.ID),
+			c.line("remove", r.ID))
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -323,7 +327,7 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 	working, atWork := ctx, func() error { return nil }
 	if c.queue == embeddedQueue {
 		if working, atWork, err = c.startWorker(ctx, q); err != nil {
-			return 0, err
+			return 0, fault.Advise(err, c.line("run", "--resume", r.ID))
 		}
 	}
 	err = c.follow(working, q, r)
@@ -405,7 +409,7 @@ func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error
 			return errInterrupted
 		}
 		if err != nil {
-			tell("the queue does not answer: %v", err)
+			tell("the queue does not answer: %v", queue.Explained(err))
 		}
 		if err == nil && !waiting {
 			break
@@ -427,8 +431,11 @@ func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error
 		if errors.Is(err, queue.ErrNoRun) {
 			return errRemoved
 		}
+		if errors.Is(err, queue.ErrContent) {
+			return err
+		}
 		if err != nil {
-			tell("the queue does not answer: %v", err)
+			tell("the queue does not answer: %v", queue.Explained(err))
 		}
 		if err == nil && (s.Counts().Running == 0 || time.Now().After(deadline)) {
 			c.tellStatus(s, tell, time.Since(began))
@@ -542,8 +549,11 @@ func (c *command) status(ctx context.Context, args []string) (int, error) {
 				return 0, err
 			}
 			state := "goes on"
-			if end != nil {
+			switch {
+			case end != nil:
 				state = end.Kind
+			case r.Submitting:
+				state = "is being submitted"
 			}
 			fmt.Fprintf(c.stdout, "%s  %s  %s\n", r.ID, r.Playbook, state)
 		}

@@ -256,6 +256,24 @@ func TestRemoved(t *testing.T) {
 	require.NotContains(t, string(rest), "--resume")
 }
 
+// TestHalfSubmitted: a run of which the queue has a part, since its submission was killed, is not waited for.
+func TestHalfSubmitted(t *testing.T) {
+	c := newChaos(t, "127.0.0.1:-1", newProxy, playbook(1, map[string]string{"a": "kind: fake-acp"}))
+	nc, err := nats.Connect("nats://" + c.addr)
+	require.NoError(t, err)
+	defer nc.Close()
+	require.NoError(t, nc.Publish("$KV.sdd_eval_runs.half", []byte(`{"id": "half", "submitting": true}`)))
+	require.NoError(t, nc.Flush())
+	code, _, said := c.command("run", "--resume", "half")
+	require.Equal(t, exitHarness, code)
+	require.Contains(t, said, "the run half is being submitted, or was when that was interrupted")
+	require.Contains(t, said, "next: sdd-eval-scale remove half")
+	_, out, _ := c.command("status")
+	require.Contains(t, out, "is being submitted")
+	code, _, said = c.command("remove", "half")
+	require.Equal(t, exitOK, code, said)
+}
+
 // TestAccounts: a worker takes units of the accounts that it has. What it knows of these does not travel, whatever the
 // agent does with it.
 func TestAccounts(t *testing.T) {

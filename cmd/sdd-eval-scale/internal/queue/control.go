@@ -155,6 +155,10 @@ const maxRefusals = 3
 // Refuse notes that a worker cannot carry out a run. That ends the run if no worker is left that could and has one of
 // its accounts, or several refuse it and no unit has a result.
 func (q *Queue) Refuse(ctx context.Context, run, worker, why string) error {
+	r, err := q.Run(ctx, run)
+	if err != nil {
+		return err
+	}
 	if _, err := put(ctx, q.control, "refused."+run+"."+worker, why[:min(len(why), maxReason)], 0); err != nil &&
 		!errors.Is(err, errMoved) {
 		return err
@@ -164,10 +168,6 @@ func (q *Queue) Refuse(ctx context.Context, run, worker, why string) error {
 		return err
 	}
 	workers, err := q.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := q.Run(ctx, run)
 	if err != nil {
 		return err
 	}

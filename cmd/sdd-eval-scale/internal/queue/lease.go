@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -175,8 +176,12 @@ func (o *Offer) claim(ctx context.Context, run Run, unit Unit, worker string) (*
 		}
 		return nil, o.Drop(ctx)
 	}
-	if end, err := o.q.Ended(ctx, run.ID); err != nil || end != nil {
-		return nil, cmp.Or(err, o.Drop(ctx))
+	end, err := o.q.Ended(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	if end != nil {
+		return nil, o.Drop(ctx)
 	}
 	record := former
 	record.Attempt, record.Holder, record.Nonce = former.Attempt+1, worker, rand.Text()
@@ -321,7 +326,7 @@ func (l *Lease) patiently(do func(ctx context.Context) error) error {
 		ctx, cancel := context.WithTimeout(l.ctx, asked)
 		err := do(ctx)
 		cancel()
-		if err == nil || errors.Is(err, ErrLost) {
+		if err == nil || errors.Is(err, ErrLost) || errors.Is(err, nats.ErrMaxPayload) {
 			return err
 		}
 		if time.Since(began) > 4*l.q.lease {
@@ -371,11 +376,9 @@ func (l *Lease) Commit(done Done, archive []byte) error {
 	done.Attempt, done.Worker, done.Why = l.attempt, l.holder, done.Why[:min(len(done.Why), maxReason)]
 	f := describe(l.Run, fmt.Sprintf("unit-%d.%d-%s", l.N, l.attempt, l.nonce), archive)
 	err := l.q.store(f, archive, l.patiently)
-	if Full(err) {
-		return errors.Join(err, l.Release(Failure{Kind: Failed, Why: err.Error()}, done.CostUSD, l.q.lease))
-	}
 	if err != nil {
-		l.Abandon()
+		// If this fails, too, the unit is offered again when the lease is over.
+		_ = l.Release(Failure{Kind: Failed, Why: Explained(err).Error()}, done.CostUSD, l.q.lease)
 		return err
 	}
 	done.Archive = &f

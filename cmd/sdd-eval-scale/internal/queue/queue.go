@@ -213,23 +213,31 @@ func (q *Queue) Lease() time.Duration { return q.lease }
 func (q *Queue) Close() { q.nc.Close() }
 
 // errNoRoom means that a server answers and writes nothing: so does one whose disk is full.
-var errNoRoom = errors.New("it answers, and writes nothing")
+var errNoRoom = errors.New("its server answers, and writes nothing")
 
 // Full reports whether an error is that the queue's server has no room for what is written: its limit is reached, its
 // disk is full, or it was, and the server has stopped JetStream.
 func Full(err error) bool {
 	const resources, storage, store = 10023, 10047, 10077
 	var api *jetstream.APIError
-	return errors.Is(err, errNoRoom) || errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{
-		resources, storage, store,
-		jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount,
-	}, api.ErrorCode)
+	return off(err) || errors.Is(err, errNoRoom) || errors.As(err, &api) &&
+		slices.Contains([]jetstream.ErrorCode{resources, storage, store}, api.ErrorCode)
+}
+
+// off reports whether an error is that the server has no JetStream.
+func off(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled ||
+		api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabledForAccount)
 }
 
 // Explained returns an error of the queue for people.
 func Explained(err error) error {
-	if Full(err) {
-		err = fmt.Errorf("the queue has no room, as its disk is full or its limit is reached: %w", err)
+	switch {
+	case off(err):
+		return fmt.Errorf("the queue's server has no JetStream, or stopped it as its disk was full: %w", err)
+	case Full(err):
+		return fmt.Errorf("the queue has no room, as its disk is full or its limit is reached: %w", err)
 	}
 	return err
 }
@@ -278,22 +286,33 @@ func get(ctx context.Context, kv jetstream.KeyValue, key string, v any) (uint64,
 
 // list returns the values of a bucket whose keys match a pattern, by their keys.
 func list[V any](ctx context.Context, kv jetstream.KeyValue, pattern string) (map[string]V, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	quiet := time.AfterFunc(asked, func() { end(context.DeadlineExceeded) })
+	defer quiet.Stop()
 	w, err := kv.Watch(ctx, pattern, jetstream.IgnoreDeletes())
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
-	defer w.Stop() //nolint:errcheck // it may have ended
+	defer func() {
+		_ = w.Stop() // it may have ended
+		go func() {  // so that what is still told keeps nobody waiting
+			for range w.Updates() {
+			}
+		}()
+	}()
 	all := make(map[string]V)
 	for entry := range w.Updates() {
 		if entry == nil { // these were all
 			return all, nil
 		}
+		quiet.Reset(asked)
 		var v V
 		if err := json.Unmarshal(entry.Value(), &v); err != nil {
 			return nil, fmt.Errorf("%s: %w", entry.Key(), err)
 		}
 		all[entry.Key()] = v
 	}
-	return nil, cmp.Or(ctx.Err(), fmt.Errorf("list %s of %s: the connection ended before all were told", pattern,
-		kv.Bucket()))
+	err = cmp.Or(context.Cause(ctx), errors.New("the connection ended before all were told"))
+	return nil, fmt.Errorf("list %s of %s: %w", pattern, kv.Bucket(), err)
 }

@@ -490,6 +490,24 @@ func TestEnd(t *testing.T) {
 	require.ErrorIs(t, q.Remove(t.Context(), "../r"), queue.ErrNoRun)
 }
 
+// TestEndUnknown: a unit stays in the queue if nobody knows whether its run has ended.
+func TestEndUnknown(t *testing.T) {
+	s := serve(t, t.TempDir(), nil)
+	q := connect(t, s, long)
+	r := submit(t, q, "r", 1, nil)
+	nc, err := nats.Connect(s.ClientURL())
+	require.NoError(t, err)
+	defer nc.Close()
+	require.NoError(t, nc.Publish("$KV.sdd_eval_control.ended.r", []byte("no JSON")))
+	require.NoError(t, nc.Flush())
+	l, err := offer(t, q).Take(t.Context(), r, queue.Unit{}, "w")
+	require.ErrorContains(t, err, "ended.r")
+	require.Nil(t, l)
+	waiting, err := q.Waiting(t.Context(), "r")
+	require.NoError(t, err)
+	require.True(t, waiting)
+}
+
 // TestRemoveAll: a run is removed whose submission did not come to its end, also by a remove that goes on where another
 // one ended. Nothing is left of it.
 func TestRemoveAll(t *testing.T) {

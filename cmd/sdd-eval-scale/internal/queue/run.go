@@ -20,6 +20,8 @@ type Run struct {
 	// ID is the name of the run's directory where it is fetched.
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
+	// Submitting says that not all of it is in the queue yet.
+	Submitting bool `json:"submitting,omitempty"`
 	// Tool is the program that made the plan: workers of another version refuse the run.
 	Tool string `json:"tool"`
 	// Playbook is the playbook's path in the bundle.
@@ -117,12 +119,18 @@ func (q *Queue) submit(ctx context.Context, r *Run, units []Unit, bundle []byte)
 	r.Bundle, r.Plan = describe(r.ID, "bundle", bundle), describe(r.ID, "plan", plan)
 	// The run comes first: what is there of it when its submission is killed can be removed. Workers look at it before
 	// they begin a unit.
-	if _, err := put(ctx, q.runs, r.ID, r, 0); errors.Is(err, errMoved) {
+	r.Submitting = true
+	revision, err := put(ctx, q.runs, r.ID, r, 0)
+	if errors.Is(err, errMoved) {
 		return errors.New("there is such a run already")
-	} else if err != nil {
-		return err
 	}
-	if err := q.fill(ctx, r, units, bundle, plan); err != nil {
+	if err == nil {
+		err = q.fill(ctx, r, units, bundle, plan)
+	}
+	if r.Submitting = false; err == nil {
+		_, err = put(ctx, q.runs, r.ID, r, revision)
+	}
+	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*asked)
 		defer cancel()
 		return errors.Join(err, q.Remove(ctx, r.ID))
@@ -281,7 +289,7 @@ func (q *Queue) Remove(ctx context.Context, run string) error {
 	if err := q.purge(ctx, q.files, run+".>"); err != nil { // first: then a full queue has room for what follows
 		return fmt.Errorf("remove the run %s: %w", run, err)
 	}
-	// Workers that still have units of it learn that it has ended, and can write nothing once its record is gone.
+	// Workers that still have units of it learn that it has ended.
 	if err := q.End(ctx, run, End{Kind: Cancelled, Why: "the run was removed"}); err != nil {
 		return err
 	}
@@ -293,7 +301,8 @@ func (q *Queue) Remove(ctx context.Context, run string) error {
 		{q.budget, run},
 		{q.control, "refused." + run + ".>"},
 		{q.control, "ended." + run},
-		{q.runs, run}, // at last, so that whoever is interrupted can begin again
+		{q.files, run + ".>"}, // of what workers had not ended
+		{q.runs, run},         // at last, so that whoever is interrupted can begin again
 	} {
 		if err := q.purge(ctx, of.kv, of.key); err != nil {
 			return fmt.Errorf("remove the run %s: %w", run, err)

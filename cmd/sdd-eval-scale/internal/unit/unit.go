@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -174,6 +175,8 @@ func (s Source) Load(secrets *secret.Set, configDir string) (*plan.Plan, engine.
 // Main carries out a unit.
 func Main() int {
 	keep()
+	// Its worker ends it. What it starts gets signals as ever.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	out := &sender{w: os.Stdout}
 	end := run(bufio.NewReader(os.Stdin), out)
 	out.send(Message{End: &end})
@@ -198,7 +201,7 @@ func run(in *bufio.Reader, out *sender) End {
 	secrets := new(secret.Set)
 	secrets.AddEnvironment(os.Environ())
 	end := carryOut(ctx, spec, secrets, out)
-	if ctx.Err() != nil && end.Kind != Done {
+	if ctx.Err() != nil && end.Kind != Done && end.Kind != TooLarge {
 		end = End{Kind: Failed, Why: context.Cause(ctx).Error(), CostUSD: end.CostUSD}
 	}
 	end.Why = secrets.String(end.Why)

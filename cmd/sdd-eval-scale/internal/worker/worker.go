@@ -56,6 +56,7 @@ type Worker struct {
 	next int                  // the account that is asked next
 	// mute says that the queue did not answer when the worker last said that it is there: it takes no units then.
 	mute    bool
+	said    string // the last error of an offer
 	running atomic.Int32
 }
 
@@ -69,7 +70,7 @@ type prepared struct {
 	shared  unit.Shared
 	root    string
 	err     error
-	refused bool
+	refusal string // why the worker cannot carry it out
 	over    bool
 	ended   context.Context // ends with the run
 	end     context.CancelFunc
@@ -82,26 +83,26 @@ func (w *Worker) Run(ctx context.Context) error {
 	looked, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	// full ends the worker if waiting makes no room, and reports whether err is why.
 	full := func(err error) bool {
-		ends := w.Alone && queue.Full(err)
-		if ends {
+		if w.Alone && queue.Full(err) {
 			stop(err)
 		}
-		return ends
+		return err != nil && context.Cause(ctx) == err
 	}
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	if err := w.look(ctx); err != nil {
+	if err := w.look(ctx); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	group.Go(func() {
 		for looked.Err() == nil {
 			pause(looked, min(w.Queue.Lease()/3, time.Second))
-			if err := w.look(looked); looked.Err() == nil {
-				if !full(err) {
-					w.answered(err)
-				}
+			if err := w.look(looked); looked.Err() == nil && !full(err) {
+				w.answered(err)
 			}
 		}
 	})
@@ -114,8 +115,9 @@ func (w *Worker) Run(ctx context.Context) error {
 			continue
 		}
 		offer, err := w.offer(ctx)
-		if err != nil && ctx.Err() == nil {
-			w.answered(err)
+		if err != nil && ctx.Err() == nil && err.Error() != w.said {
+			w.said = err.Error()
+			w.Log("%v", queue.Explained(err))
 		}
 		if err != nil || offer == nil {
 			<-slots
@@ -182,6 +184,14 @@ func (w *Worker) look(ctx context.Context) error {
 		if end != nil {
 			w.forget(p)
 		}
+		w.mu.Lock()
+		refusal := p.refusal
+		w.mu.Unlock()
+		if end == nil && refusal != "" { // the others may refuse it, too, by now
+			if err := w.Queue.Refuse(ctx, r.ID, w.ID, refusal); err != nil && !errors.Is(err, queue.ErrNoRun) {
+				return err
+			}
+		}
 	}
 	for id, p := range gone {
 		w.mu.Lock()
@@ -241,7 +251,7 @@ func (w *Worker) offer(ctx context.Context) (*queue.Offer, error) {
 	seen := make(map[string]bool)
 	for _, p := range w.runs {
 		for _, a := range p.Accounts {
-			if !p.over && !p.refused && !seen[a.Name()] {
+			if !p.over && p.refusal == "" && !seen[a.Name()] {
 				seen[a.Name()] = true
 				accounts = append(accounts, a)
 			}
@@ -284,7 +294,7 @@ func (w *Worker) carryOut(ctx context.Context, o *queue.Offer) error {
 	}
 	p := w.prepared(r)
 	w.mu.Lock()
-	over, refused := p.over, p.refused
+	over, refused := p.over, p.refusal != ""
 	if !over {
 		p.active.Add(1)
 	}
@@ -319,7 +329,7 @@ func (w *Worker) carryOut(ctx context.Context, o *queue.Offer) error {
 // refuse tells that this worker cannot carry out a run. Back is what giving its unit back, to others, came to.
 func (w *Worker) refuse(ctx context.Context, p *prepared, why string, back error) error {
 	w.mu.Lock()
-	p.refused = true
+	p.refusal = why
 	w.mu.Unlock()
 	w.Log("the run %s: %s", p.ID, why)
 	return errors.Join(back, w.Queue.Refuse(ctx, p.ID, w.ID, why))
@@ -405,7 +415,7 @@ func (w *Worker) attempt(ctx context.Context, p *prepared, o *queue.Offer) error
 			err = w.Queue.Unpaused(ctx, account)
 		}
 		return err
-	case ctx.Err() != nil || p.ended.Err() != nil:
+	case end.Kind != unit.TooLarge && (ctx.Err() != nil || p.ended.Err() != nil):
 		failure.Kind, failure.Why = queue.GaveUp, "the worker ends"
 		return lease.Release(failure, end.CostUSD, 0)
 	case end.Kind == unit.Limited:
