@@ -168,7 +168,7 @@ simulate-scale: ## Print how long a plan takes in shards and by queues, on 10 to
 	$(GO) run ./internal/testkit/simulatescale
 
 .PHONY: figures-scale
-figures-scale: ## Print what the queue costs, beside something simple and beside sdd-eval run: docs/scale.md has it; a quarter of an hour.
+figures-scale: ## Print what the queue costs, beside something simple and beside sdd-eval run: docs/scale.md has it; 5 minutes.
 	cd $(SCALE) && $(GO) run ./internal/figures
 
 .PHONY: bench
