@@ -20,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -208,6 +209,9 @@ func pack(ctx context.Context, root, playbook string, secrets *secret.Set) ([]by
 		}
 		return nil
 	})
+	if errors.Is(err, bundle.ErrTooLarge) {
+		err = fault.Advise(err, "have git ignore what the playbook does not need")
+	}
 	return data, err
 }
 
