@@ -207,9 +207,16 @@ func (s *Suite) Refuse(p Playbook, err error) {
 		problems = doc.Problems{{Reason: err.Error()}}
 	}
 	root := doc.Parse(p.File, p.Text).Root
+	located := slices.ContainsFunc(problems, func(p doc.Problem) bool { return p.Path != "" })
 	for _, problem := range problems {
+		if located && problem.Path == "" { // such as that there are more: they are found when the others are loaded
+			continue
+		}
 		part := aPart.FindStringSubmatch(problem.Path)
 		i, _ := strconv.Atoi(part[2])
+		if i >= len(p.Cases) || part[1] != "" && i >= len(root.Get(part[1]).Items()) {
+			part, i = make([]string, len(part)), 0
+		}
 		c := s.named(p.Cases[i])
 		about := Problem{At: c.At, What: strings.TrimPrefix(problem.Path+": "+problem.Reason, ": ")}
 		within, id := root, ""
@@ -219,8 +226,10 @@ func (s *Suite) Refuse(p Playbook, err error) {
 		}
 		if j, err := strconv.Atoi(part[3]); err == nil {
 			all := cmp.Or(within.Get("execution"), within).Get("evaluators").Items()
-			if at, ok := p.At[id][all[j].Get("name").Text()]; ok {
-				about.At = at
+			if j < len(all) {
+				if at, ok := p.At[id][all[j].Get("name").Text()]; ok {
+					about.At = at
+				}
 			}
 		}
 		if part[1] == "" || p.keys == nil {

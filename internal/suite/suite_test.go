@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/suite"
@@ -219,6 +220,30 @@ func TestRecognise(t *testing.T) {
 		f, found, ok := suite.Recognise(path)
 		assert.Equal(t, want, f.Name, file)
 		assert.Equal(t, ok, found == path, file)
+	}
+}
+
+// TestRefuse checks that a case with too many problems to show leaves the others, and that nothing else is left where a
+// problem is about no case that there is.
+func TestRefuse(t *testing.T) {
+	for path, left := range map[string]int{
+		"cases[0].prompt": 1, "cases[0].evaluators[9]": 1, "cases[7].prompt": 0, "": 0,
+	} {
+		dir := filepath.Join(t.TempDir(), "shop")
+		for _, name := range []string{"a", "b"} {
+			require.NoError(t, os.MkdirAll(filepath.Join(dir, "evals", name, "graders"), 0o700))
+			for file, text := range map[string]string{"prompt.md": "Go.", "graders/g.md": "---\ntype: regex\n---\nx"} {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "evals", name, file), []byte(text), 0o600))
+			}
+		}
+		s, err := suite.Formats()[0].Convert(t.Context(), dir, options(dir))
+		require.NoError(t, err)
+		require.Len(t, s.Playbooks, 1)
+		s.Refuse(s.Playbooks[0], doc.Problems{{Path: path, Reason: "bad"}, {Reason: "too many problems"}})
+		assert.Len(t, s.Playbooks, left, path)
+		for _, p := range s.Playbooks {
+			assert.Equal(t, []string{"b"}, p.Cases, path)
+		}
 	}
 }
 
