@@ -135,9 +135,15 @@ func (s *headless) prepare() error {
 	s.stderr = s.Log.stderr()
 	s.observer = claudecli.Observer{
 		Cwd: s.Dirs.seen(), OnCall: s.called, OnDenied: s.denied,
-		Continues: slices.Contains(s.Launch.Args, "--resume"),
+		Continues: slices.ContainsFunc(s.Launch.Args, continues),
 	}
 	return nil
+}
+
+// continues reports whether an argument has the agent go on with an older session.
+func continues(arg string) bool {
+	option, _, _ := strings.Cut(arg, "=")
+	return slices.Contains([]string{"--resume", "-r", "--continue", "-c"}, option)
 }
 
 // called is called with each tool call.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
@@ -162,4 +163,13 @@ func TestHeadlessMock(t *testing.T) {
 		Result: map[string]any{"content": []any{map[string]any{"type": "text", "text": "sold"}}},
 	}), seen[1])
 	require.IsType(t, trajectory.Stop{}, seen[len(seen)-1])
+}
+
+func TestContinues(t *testing.T) {
+	for _, arg := range []string{"--resume", "--resume=FILE", "-r", "--continue", "-c"} {
+		assert.True(t, continues(arg), arg)
+	}
+	for _, arg := range []string{"-p", "--resume-not", "FILE", "--model=-c"} {
+		assert.False(t, continues(arg), arg)
+	}
 }
