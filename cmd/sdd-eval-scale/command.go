@@ -317,8 +317,8 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 		r, err = c.submit(ctx, q, limits)
 	}
 	if err == nil && r.Submitting {
-		err = fault.Advise(fmt.Errorf("the run %s is being submitted, or was when that was interrupted", r.ID),
-			c.line("remove", r.ID))
+		err = fault.Advise(fmt.Errorf("the queue has only a part of the run %s: another process submits it, or did and "+
+			"was killed", r.ID), "wait, or "+c.line("remove", r.ID))
 	}
 	if err != nil {
 		return 0, err
@@ -409,7 +409,7 @@ func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error
 			return errInterrupted
 		}
 		if err != nil {
-			tell("the queue does not answer: %v", queue.Explained(err))
+			tell("waiting for the queue: %v", queue.Explained(err))
 		}
 		if err == nil && !waiting {
 			break
@@ -435,7 +435,7 @@ func (c *command) follow(ctx context.Context, q *queue.Queue, r queue.Run) error
 			return err
 		}
 		if err != nil {
-			tell("the queue does not answer: %v", queue.Explained(err))
+			tell("waiting for the queue: %v", queue.Explained(err))
 		}
 		if err == nil && (s.Counts().Running == 0 || time.Now().After(deadline)) {
 			c.tellStatus(s, tell, time.Since(began))

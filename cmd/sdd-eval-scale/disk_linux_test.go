@@ -28,20 +28,10 @@ func TestFullDisk(t *testing.T) {
 			if tt.fill != "" {
 				tt.fill = fmt.Sprintf(tt.fill, disk)
 			}
-			for name, text := range map[string]string{
-				"agent.json": fmt.Sprintf(`{"turns": [{"actions": [{"exec": {"command": "sh",
-  "args": ["-c", "%shead -c 6000000 /dev/urandom > data"]}}]}]}`, tt.fill),
-				"full.yaml": `name: full
-task: {prompt: Work.}
-trials: {count: 8}
-variants: {a: {agent: {kind: fake-acp, args: [agent.json]}}}
-workflow:
-  jobs:
-    eval:
-      strategy: {matrix: {variant: [a]}}
-      steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
-`,
-			} {
+			files := playbook(8, map[string]string{"a": "kind: fake-acp, args: [agent.json]"})
+			files["agent.json"] = fmt.Sprintf(`{"turns": [{"actions": [{"exec": {"command": "sh",
+  "args": ["-c", "%shead -c 6000000 /dev/urandom > data"]}}]}]}`, tt.fill)
+			for name, text := range files {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 			}
 			require.NoError(t, os.MkdirAll(disk, 0o755))
@@ -51,7 +41,7 @@ workflow:
 				return do(t, child(t.Context(), "scale", dir, append([]string{"run"}, args...)...))
 			}
 
-			code, out, said := run("full.yaml", "--lease", "4s")
+			code, out, said := run("p.yaml", "--lease", "4s")
 			require.Equal(t, exitHarness, code, "%s%s", out, said)
 			require.Contains(t, said, "the queue has no room, as its disk is full or its limit is reached")
 			next := regexp.MustCompile(`(?m)^next: sdd-eval-scale run --resume (\S+)$`).FindStringSubmatch(said)

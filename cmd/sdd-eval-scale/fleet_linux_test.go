@@ -228,7 +228,7 @@ func TestTooLarge(t *testing.T) {
 	code, _, said := do(t, child(t.Context(), "scale", dir, "run", "p.yaml", "--budget-usd", "9"))
 	require.Equal(t, 3, code, said)
 	require.Regexp(t, `no unit has a result: p/task/a/1: pack .llman/.*/sparse: too large to travel: `+
-		`that takes at most 200000 files with 1024 MiB, and 512 MiB packed`, said)
+		`an archive has at most 200000 files with 1024 MiB, and 512 MiB packed`, said)
 	id := regexp.MustCompile(`(?m)^run (.*)`).FindStringSubmatch(said)[1]
 	_, out, _ := do(t, child(t.Context(), "scale", dir, "status", id))
 	require.Contains(t, out, "attempt 1 on ")
@@ -266,8 +266,8 @@ func TestHalfSubmitted(t *testing.T) {
 	require.NoError(t, nc.Flush())
 	code, _, said := c.command("run", "--resume", "half")
 	require.Equal(t, exitHarness, code)
-	require.Contains(t, said, "the run half is being submitted, or was when that was interrupted")
-	require.Contains(t, said, "next: sdd-eval-scale remove half")
+	require.Contains(t, said, "the queue has only a part of the run half")
+	require.Contains(t, said, "next: wait, or sdd-eval-scale remove half")
 	_, out, _ := c.command("status")
 	require.Contains(t, out, "is being submitted")
 	code, _, said = c.command("remove", "half")

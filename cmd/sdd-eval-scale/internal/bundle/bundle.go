@@ -29,7 +29,7 @@ const (
 )
 
 // ErrTooLarge means that there is more than an archive holds.
-var ErrTooLarge = fmt.Errorf("too large to travel: that takes at most %d files with %d MiB, and %d MiB packed",
+var ErrTooLarge = fmt.Errorf("too large to travel: an archive has at most %d files with %d MiB, and %d MiB packed",
 	maxFiles, maxBytes>>20, MaxPacked>>20)
 
 // Pack packs files below a directory. Names are their paths, with slashes. Look, unless it is nil, sees each file and

@@ -153,14 +153,16 @@ func (q *Queue) Workers(ctx context.Context) ([]Worker, error) {
 const maxRefusals = 3
 
 // Refuse notes that a worker cannot carry out a run. That ends the run if no worker is left that could and has one of
-// its accounts, or several refuse it and no unit has a result.
+// its accounts, or several refuse it and no unit has a result. A worker says so again, since the others may refuse it,
+// end, or come without the accounts later.
 func (q *Queue) Refuse(ctx context.Context, run, worker, why string) error {
 	r, err := q.Run(ctx, run)
 	if err != nil {
 		return err
 	}
-	if _, err := put(ctx, q.control, "refused."+run+"."+worker, why[:min(len(why), maxReason)], 0); err != nil &&
-		!errors.Is(err, errMoved) {
+	_, err = put(ctx, q.control, "refused."+run+"."+worker, why[:min(len(why), maxReason)], 0)
+	again := errors.Is(err, errMoved) // then only the others may have changed
+	if err != nil && !again {
 		return err
 	}
 	refusals, err := q.Refusals(ctx, run)
@@ -176,7 +178,7 @@ func (q *Queue) Refuse(ctx context.Context, run, worker, why string) error {
 			return w.Lacks[a.Name()] == ""
 		})
 	})
-	if !hopeless && len(refusals) >= maxRefusals {
+	if !hopeless && !again && len(refusals) >= maxRefusals {
 		status, err := q.Status(ctx, run)
 		if err != nil {
 			return err

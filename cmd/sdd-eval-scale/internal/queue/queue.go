@@ -213,7 +213,7 @@ func (q *Queue) Lease() time.Duration { return q.lease }
 func (q *Queue) Close() { q.nc.Close() }
 
 // errNoRoom means that a server answers and writes nothing: so does one whose disk is full.
-var errNoRoom = errors.New("its server answers, and writes nothing")
+var errNoRoom = errors.New("its server answers, and stores nothing")
 
 // Full reports whether an error is that the queue's server has no room for what is written: its limit is reached, its
 // disk is full, or it was, and the server has stopped JetStream.
@@ -313,6 +313,6 @@ func list[V any](ctx context.Context, kv jetstream.KeyValue, pattern string) (ma
 		}
 		all[entry.Key()] = v
 	}
-	err = cmp.Or(context.Cause(ctx), errors.New("the connection ended before all were told"))
+	err = cmp.Or(context.Cause(ctx), errors.New("the connection ended before the list was complete"))
 	return nil, fmt.Errorf("list %s of %s: %w", pattern, kv.Bucket(), err)
 }

@@ -547,6 +547,22 @@ func TestRemoveAll(t *testing.T) {
 	}
 }
 
+// TestRefusedAgain: a run that the only able worker leaves after another one has refused it ends, too.
+func TestRefusedAgain(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir(), nil), long)
+	submit(t, q, "r", 1, nil)
+	for _, w := range []string{"a", "b"} {
+		require.NoError(t, q.Here(t.Context(), queue.Worker{ID: w}))
+	}
+	for _, want := range []*queue.End{nil, {Kind: queue.Unfit, Why: "worker a: no bwrap"}} {
+		require.NoError(t, q.Refuse(t.Context(), "r", "a", "no bwrap"))
+		end, err := q.Ended(t.Context(), "r")
+		require.NoError(t, err)
+		require.Equal(t, want, end)
+		require.NoError(t, q.Gone(t.Context(), "b"))
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	q := connect(t, serve(t, t.TempDir(), nil), long)
 	for _, tt := range []struct {
@@ -649,7 +665,7 @@ func TestListCut(t *testing.T) {
 		opened.Store(q)
 		_, err = q.Workers(t.Context())
 		require.Error(t, err)
-		return strings.Contains(err.Error(), "the connection ended before all were told") // or before it began
+		return strings.Contains(err.Error(), "the connection ended before the list was complete") // or before it began
 	}, time.Minute, time.Millisecond)
 }
 

@@ -56,7 +56,7 @@ type Worker struct {
 	next int                  // the account that is asked next
 	// mute says that the queue did not answer when the worker last said that it is there: it takes no units then.
 	mute    bool
-	said    string // the last error of an offer
+	said    string // the error of the last offer that a person was told
 	running atomic.Int32
 }
 
@@ -115,7 +115,9 @@ func (w *Worker) Run(ctx context.Context) error {
 			continue
 		}
 		offer, err := w.offer(ctx)
-		if err != nil && ctx.Err() == nil && err.Error() != w.said {
+		if err == nil {
+			w.said = ""
+		} else if ctx.Err() == nil && err.Error() != w.said {
 			w.said = err.Error()
 			w.Log("%v", queue.Explained(err))
 		}
@@ -155,7 +157,7 @@ func (w *Worker) answered(err error) {
 	w.mute = err != nil
 	w.mu.Unlock()
 	if err != nil && !told {
-		w.Log("the queue does not answer, and is asked again: %v", queue.Explained(err))
+		w.Log("waiting for the queue: %v", queue.Explained(err))
 	}
 }
 
