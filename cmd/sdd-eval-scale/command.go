@@ -317,8 +317,9 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 		r, err = c.submit(ctx, q, limits)
 	}
 	if err == nil && r.Submitting {
-		err = fault.Advise(fmt.Errorf("the queue has only a part of the run %s: another process submits it, or did and "+
-			"was killed", r.ID), "wait, or "+c.line("remove", r.ID))
+		err = fmt.Errorf("the queue has only a part of the run %s: another process submits it, or was killed as it did",
+			r.ID)
+		err = fault.Advise(err, "wait, or "+c.line("remove", r.ID))
 	}
 	if err != nil {
 		return 0, err
