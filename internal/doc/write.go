@@ -3,6 +3,7 @@ package doc
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode"
 
@@ -21,6 +22,19 @@ type Pair struct {
 
 // Pairs are a mapping in its order.
 type Pairs []Pair
+
+// With returns the mapping with another key, unless its value says nothing: it is zero, or an empty list or mapping.
+func (p Pairs) With(key string, value any) Pairs {
+	v := reflect.ValueOf(value)
+	empty := !v.IsValid() || v.IsZero()
+	if !empty && (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) {
+		empty = v.Len() == 0
+	}
+	if empty {
+		return p
+	}
+	return append(p, Pair{Key: key, Value: value})
+}
 
 // Shared is a value that several keys have, other than a mapping: it is written once, and named like an id elsewhere.
 type Shared struct {

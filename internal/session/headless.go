@@ -23,6 +23,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/internal/words"
@@ -135,16 +136,14 @@ func (s *headless) prepare() error {
 	s.stderr = s.Log.stderr()
 	s.observer = claudecli.Observer{
 		Cwd: s.Dirs.seen(), OnCall: s.called, OnDenied: s.denied,
-		Continues: slices.ContainsFunc(s.Launch.Args, continues),
+		Continues: slices.ContainsFunc(s.Launch.Args, continues.MatchString),
 	}
 	return nil
 }
 
-// continues reports whether an argument has the agent go on with an older session.
-func continues(arg string) bool {
-	option, _, _ := strings.Cut(arg, "=")
-	return slices.Contains([]string{"--resume", "-r", "--continue", "-c"}, option)
-}
+// continues matches an argument that has the agent go on with an older session. One word may have several short options
+// and the value of the last.
+var continues = lazyregexp.New(`^(--(resume|continue)(=|$)|-[hpv]*[cr])`)
 
 // called is called with each tool call.
 func (s *headless) called(total int, c trajectory.ToolStart) {

@@ -166,10 +166,10 @@ func TestHeadlessMock(t *testing.T) {
 }
 
 func TestContinues(t *testing.T) {
-	for _, arg := range []string{"--resume", "--resume=FILE", "-r", "--continue", "-c"} {
-		assert.True(t, continues(arg), arg)
+	for _, arg := range []string{"--resume", "--resume=FILE", "-r", "--continue", "-c", "-pc", "-rID", "-prID"} {
+		assert.True(t, continues.MatchString(arg), arg)
 	}
-	for _, arg := range []string{"-p", "--resume-not", "FILE", "--model=-c"} {
-		assert.False(t, continues(arg), arg)
+	for _, arg := range []string{"-p", "-dc", "--resume-not", "FILE", "--model=-c"} {
+		assert.False(t, continues.MatchString(arg), arg)
 	}
 }

@@ -180,9 +180,7 @@ func readAgentV(_ context.Context, file string, o Options) (*Suite, error) {
 	if r.from != "" {
 		more = doc.Pairs{{Key: "workspace", Value: doc.Pairs{{Key: "from", Value: r.out(r.from)}}}}
 	}
-	if r.trials != nil {
-		more = append(more, doc.Pair{Key: "trials", Value: r.trials})
-	}
+	more = more.With("trials", r.trials)
 	r.evalFile(r.Name, filepath.Base(file), r.root.Get("description").Text(), r.alone(), more)
 	return r.Suite, nil
 }
@@ -449,18 +447,14 @@ func (r *agentv) lines(file string) (all []agentvTest, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, line := range bytes.Split(data, []byte("\n")) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		if len(all) >= maxCases || i >= maxEntries {
+	for line, d := range jsonLines(file, data) {
+		if len(all) >= maxCases || line > maxEntries {
 			return nil, fmt.Errorf("%q: more than %d tests", r.shown(file), maxCases)
 		}
-		d := doc.ParseJSON(file, append(bytes.Repeat([]byte("\n"), i), line...)) // so that positions are right
 		if err := d.Err(); err != nil {
 			return nil, err
 		}
-		all = append(all, agentvTest{d.Root, filepath.Dir(file), fmt.Sprintf("line-%d", i+1)})
+		all = append(all, agentvTest{d.Root, filepath.Dir(file), fmt.Sprintf("line-%d", line)})
 	}
 	return all, nil
 }

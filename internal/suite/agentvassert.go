@@ -367,9 +367,7 @@ func (a *agentvClaim) script() error {
 			config[e.Key] = e.Value.Value()
 		}
 	}
-	if len(config) > 0 {
-		a.to.keys = append(a.to.keys, doc.Pair{Key: "config", Value: config})
-	}
+	a.to.keys = a.to.keys.With("config", config)
 	return nil
 }
 

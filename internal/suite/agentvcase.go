@@ -77,10 +77,7 @@ func (r *agentv) addCase(t agentvTest, p agentvPrompt) {
 	r.options(t.Node, c.refuse)
 	out := c.asked(p)
 	list := c.assertions()
-	if text := c.outcome(); text != "" {
-		out = append(out, doc.Pair{Key: "expected_outcome", Value: text})
-	}
-	out = append(out, c.expected()...)
+	out = append(out.With("expected_outcome", c.outcome()), c.expected()...)
 	if len(list) == 0 && !c.bad {
 		if c.outcome() == "" {
 			c.cannot(t.Position(), "assert", "nothing is expected: a case that expects nothing cannot fail")

@@ -159,10 +159,7 @@ func (c *agentvCase) rubricsOf(n *doc.Node) (doc.Pairs, error) {
 		} else if least != nil {
 			c.cannot(least.Position(), within+".min_score", "a rubric without score_ranges holds or does not")
 		}
-		if ranges == nil && item.Get("required").Text() != "false" {
-			p = append(p, doc.Pair{Key: "required", Value: true})
-		}
-		list = append(list, p)
+		list = append(list, p.With("required", ranges == nil && item.Get("required").Text() != "false"))
 	}
 	if len(list) == 0 {
 		return nil, errNoValue

@@ -1,17 +1,12 @@
 package suite
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
 // table returns the tests of which each is a row.
@@ -20,38 +15,30 @@ func (r *agentv) table(file string) (all []agentvTest, err error) {
 	if err != nil {
 		return nil, err
 	}
-	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
-	in.FieldsPerRecord, in.LazyQuotes = -1, true
-	head, err := in.Read()
-	columns := make(map[string]bool)
-	for i, name := range head {
-		if head[i] = strings.TrimSpace(name); columns[head[i]] {
-			return nil, fmt.Errorf("%q: two columns have the name %q", r.shown(file), head[i])
+	for row, err := range rows(data) {
+		columns := make(map[string]bool)
+		for i := 0; i < len(row.head) && len(all) == 0; i++ {
+			if columns[row.head[i]] {
+				return nil, fmt.Errorf("%q: two columns have the name %q", r.shown(file), row.head[i])
+			}
+			columns[row.head[i]] = true
 		}
-		columns[head[i]] = true
-	}
-	for err == nil {
-		var row []string
-		if row, err = in.Read(); err != nil {
-			break
+		if err == nil && (len(all) >= maxCases || row.line > maxEntries) {
+			err = fmt.Errorf("more than %d tests", maxCases)
 		}
-		line, _ := in.FieldPos(0)
-		if len(all) >= maxCases || line > maxEntries {
-			return nil, fmt.Errorf("%q: more than %d tests", r.shown(file), maxCases)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", r.shown(file), err)
 		}
 		id := fmt.Sprintf("row-%d", len(all)+1)
-		text, err := agentvRow(head, row, id)
+		text, err := agentvRow(row.head, row.cells, id)
 		if err != nil {
-			return nil, fmt.Errorf("%q, line %d: %w", r.shown(file), line, err)
+			return nil, fmt.Errorf("%q, line %d: %w", r.shown(file), row.line, err)
 		}
-		d := doc.ParseJSON(file, append(bytes.Repeat([]byte("\n"), line-1), text...)) // so that its line is right
+		d := jsonLine(file, row.line, text)
 		if err := d.Err(); err != nil {
 			return nil, err
 		}
 		all = append(all, agentvTest{d.Root, filepath.Dir(file), id})
-	}
-	if !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%q: %w", r.shown(file), err)
 	}
 	return all, nil
 }
@@ -77,7 +64,11 @@ func agentvRow(head, row []string, id string) ([]byte, error) {
 			test["input"] = cell
 		case strings.HasPrefix(key, "__expected"):
 			if text != "" {
-				asserts, of = append(asserts, agentvExpected(text)), append(of, key)
+				a, err := agentvExpected(text)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", key, err)
+				}
+				asserts, of = append(asserts, a), append(of, key)
 			}
 		case key == "__prefix":
 			prefix = cell
@@ -159,9 +150,9 @@ func assign(vars map[string]any, path []string, value string) error {
 }
 
 // agentvExpected returns the assertion that a cell is short for.
-func agentvExpected(cell string) map[string]any {
+func agentvExpected(cell string) (map[string]any, error) {
 	if file, ok := strings.CutPrefix(cell, "file://"); ok {
-		return map[string]any{"type": "script", "command": []string{"python3", file}}
+		return map[string]any{"type": "script", "command": []string{"python3", file}}, nil
 	}
 	kind, least, value := expected(cell, func(kind string) bool {
 		return strings.ContainsAny(cell, ":)") || agentvTypes()[kind] != nil
@@ -170,9 +161,9 @@ func agentvExpected(cell string) map[string]any {
 	switch {
 	case value == "":
 	case strings.HasSuffix(kind, "-any"), strings.HasSuffix(kind, "-all"):
-		var list []string
-		for part := range strings.SplitSeq(value, ",") {
-			list = append(list, strings.TrimSpace(part))
+		list, err := cells(value)
+		if err != nil {
+			return nil, err
 		}
 		a["value"] = list
 	default:
@@ -185,5 +176,5 @@ func agentvExpected(cell string) map[string]any {
 		}
 		a[key] = score
 	}
-	return a
+	return a, nil
 }

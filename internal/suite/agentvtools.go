@@ -191,16 +191,8 @@ func (a *agentvClaim) toolUsed() error {
 			}
 		}
 	}
-	if least > 0 {
-		a.to.keys = append(a.to.keys, doc.Pair{Key: "at_least", Value: doc.Pairs{{Key: name, Value: least}}})
-	}
-	if most >= 0 {
-		a.to.keys = append(a.to.keys, doc.Pair{Key: "at_most", Value: doc.Pairs{{Key: name, Value: most}}})
-	}
-	if len(a.to.keys) == 0 {
-		return errors.New("value: it holds whatever the agent does")
-	}
-	return nil
+	a.to.keys, err = counted(least, most, name)
+	return err
 }
 
 func (a *agentvClaim) toolSequence() error {
@@ -376,10 +368,7 @@ func (a *agentvClaim) field(f *doc.Node, all any, required bool) (doc.Pairs, err
 			p = append(p, doc.Pair{Key: "weight", Value: w})
 		}
 	}
-	if required || f.Get("required").Text() == "true" {
-		p = append(p, doc.Pair{Key: "required", Value: true})
-	}
-	return p, nil
+	return p.With("required", required || f.Get("required").Text() == "true"), nil
 }
 
 // bracketed returns a path such as a.b[0] for what follows a name.

@@ -280,21 +280,11 @@ func (c *pluginCase) findPlugins(r *pluginReader) {
 
 // agentPairs are the keys of an agent.
 func agentPairs(a playbook.Agent) doc.Pairs {
-	keys := doc.Pairs{{Key: "kind", Value: a.Kind}}
-	for _, k := range []struct{ name, value string }{
-		{"preset", a.Preset}, {"command", a.Command},
-	} {
-		if k.value != "" {
-			keys = append(keys, doc.Pair{Key: k.name, Value: k.value})
-		}
-	}
-	if a.Args != nil {
+	keys := doc.Pairs{{Key: "kind", Value: a.Kind}}.With("preset", a.Preset).With("command", a.Command)
+	if a.Args != nil { // none are not those of the kind
 		keys = append(keys, doc.Pair{Key: "args", Value: a.Args})
 	}
-	if a.Model != "" {
-		keys = append(keys, doc.Pair{Key: "model", Value: a.Model})
-	}
-	return keys
+	return keys.With("model", a.Model)
 }
 
 // setting is what cases of one playbook have in common.
@@ -346,13 +336,7 @@ func (r *pluginReader) playbooks() {
 }
 
 // out returns a path below the plugin as playbooks name it.
-func (r *pluginReader) out(file string) string {
-	rel, err := filepath.Rel(r.Out, r.path(file))
-	if err != nil {
-		rel = r.path(file)
-	}
-	return filepath.ToSlash(rel)
-}
+func (r *pluginReader) out(file string) string { return from(r.Out, r.path(file)) }
 
 func (r *pluginReader) outs(files []string) []string {
 	var all []string
@@ -400,9 +384,7 @@ func (r *pluginReader) playbook(name string, cases []pluginCase) doc.Pairs {
 		{Key: "limits", Value: doc.Pairs{{Key: "timeout", Value: fmt.Sprintf("%ds", e.TimeoutSeconds)}}},
 		{Key: "expect_stop", Value: []string{"end_turn", "max_turn_requests"}},
 	}
-	if servers := r.mockPairs(c.mocks, true); len(servers) > 0 {
-		p = append(p, doc.Pair{Key: "mcp", Value: servers})
-	}
+	p = p.With("mcp", r.mockPairs(c.mocks, true))
 	if c.scaffold != "" {
 		programs := []string{"bash", "rm"}
 		p = append(p, doc.Pair{Key: "sandbox", Value: doc.Pairs{{Key: "allow_commands", Value: programs}}})
@@ -447,23 +429,13 @@ func (c *pluginCase) variants(r *pluginReader) doc.Pairs {
 		who.Model = e.Model
 	}
 	with := doc.Pairs{{Key: "agent", Value: agentPairs(who)}}
-	if len(e.Env) > 0 {
-		var set doc.Pairs
-		for _, key := range slices.Sorted(maps.Keys(e.Env)) {
-			set = append(set, doc.Pair{Key: key, Value: e.Env[key]})
-		}
-		with = append(with, doc.Pair{Key: "env", Value: doc.Pairs{{Key: "set", Value: set}}})
+	var set doc.Pairs
+	for _, key := range slices.Sorted(maps.Keys(e.Env)) {
+		set = append(set, doc.Pair{Key: key, Value: e.Env[key]})
 	}
-	var given doc.Pairs
-	if len(c.plugins) > 0 {
-		given = append(given, doc.Pair{Key: "plugins", Value: r.outs(c.plugins)})
-	}
-	if len(c.skills) > 0 {
-		given = append(given, doc.Pair{Key: "skills", Value: r.outs(c.skills)})
-	}
-	if servers := append(serverPairs(c.servers), r.mockPairs(c.mocks, false)...); len(servers) > 0 {
-		given = append(given, doc.Pair{Key: "mcp", Value: servers})
-	}
+	with = with.With("env", doc.Pairs{}.With("set", set))
+	given := doc.Pairs{}.With("plugins", r.outs(c.plugins)).With("skills", r.outs(c.skills)).
+		With("mcp", append(serverPairs(c.servers), r.mockPairs(c.mocks, false)...))
 	// Without its plugin a command cannot be called.
 	if !c.arms() || c.command {
 		return doc.Pairs{{Key: "with", Value: append(with, given...)}}
@@ -479,11 +451,7 @@ const Head = "Written by `sdd-eval convert` from "
 
 // pairs returns the case of the playbook.
 func (c *pluginCase) pairs(r *pluginReader) doc.Pairs {
-	rel, err := filepath.Rel(r.dir, c.At.File)
-	if err != nil {
-		rel = c.At.File
-	}
-	comment := filepath.ToSlash(rel)
+	comment := from(r.dir, c.At.File)
 	if len(c.top.Tags) > 0 {
 		comment += "\ntags: " + strings.Join(c.top.Tags, ", ")
 	}
@@ -506,9 +474,7 @@ func (c *pluginCase) pairs(r *pluginReader) doc.Pairs {
 	if c.history != "" {
 		adds = append(adds, doc.Pairs{{Key: "from", Value: r.out(c.history)}, {Key: "to", Value: historyFile}})
 	}
-	if len(adds) > 0 {
-		p = append(p, doc.Pair{Key: "workspace", Value: doc.Pairs{{Key: "add", Value: adds}}})
-	}
+	p = p.With("workspace", doc.Pairs{}.With("add", adds))
 	return append(p, doc.Pair{Key: "evaluators", Value: c.evaluators(r)})
 }
 
@@ -544,9 +510,5 @@ func (c *pluginCase) names() []string {
 
 // shown says where the grader stands.
 func (g grader) shown(r *pluginReader) string {
-	rel, err := filepath.Rel(r.dir, g.at.File)
-	if err != nil {
-		rel = g.at.File
-	}
-	return fmt.Sprintf("%s:%d %s", filepath.ToSlash(rel), g.at.Line, cmp.Or(g.Type, "?"))
+	return fmt.Sprintf("%s:%d %s", from(r.dir, g.at.File), g.at.Line, cmp.Or(g.Type, "?"))
 }

@@ -257,11 +257,8 @@ func toolUsedGrader(r *pluginReader, g *grader, n *doc.Node) error {
 	case k.Max == 0:
 		g.keys = doc.Pairs{{Key: "never", Value: []doc.Pairs{call}}}
 	case k.Call.InputMatch == "":
-		if k.Min > 0 {
-			g.keys = append(g.keys, doc.Pair{Key: "at_least", Value: doc.Pairs{{Key: k.Call.Tool, Value: k.Min}}})
-		}
-		if k.Max > 0 {
-			g.keys = append(g.keys, doc.Pair{Key: "at_most", Value: doc.Pairs{{Key: k.Call.Tool, Value: k.Max}}})
+		if g.keys, err = counted(k.Min, k.Max, k.Call.Tool); err != nil {
+			return err
 		}
 	case k.Max > 0:
 		return fmt.Errorf("max: %d with input_match: only 0 calls can be told from more of some input", k.Max)
@@ -447,9 +444,7 @@ func (r *pluginReader) asks(g *grader, what, source, criteria string) {
 		}
 		g.keys = doc.Pairs{{Key: "agent", Value: agentPairs(judge)}}
 		criteria = "Of " + what + ":\n" + criteria
-		if source == "trace" || source == "mock_calls" {
-			rubric = append(rubric, doc.Pair{Key: "calls", Value: true})
-		}
+		rubric = rubric.With("calls", source == "trace" || source == "mock_calls")
 	}
 	rubric = append(rubric, doc.Pair{Key: "text", Value: criteria}, doc.Pair{Key: "required", Value: true})
 	g.keys = append(g.keys, doc.Pair{Key: "rubrics", Value: []doc.Pairs{rubric}})

@@ -458,10 +458,7 @@ func (r *promptfoo) write(t testCase, p prompt, values map[string]any) {
 			keys: doc.Pairs{{Key: "members", Value: r.pairs(members(list))}},
 		}}
 	}
-	var keys doc.Pairs
-	if t.description != "" {
-		keys = doc.Pairs{{Key: "note", Value: t.description}}
-	}
+	keys := doc.Pairs{}.With("note", t.description)
 	r.add(c, append(keys, doc.Pair{Key: "question", Value: question}), list)
 }
 

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"regexp"
@@ -165,14 +164,12 @@ func (a *claim) texts() ([]string, error) {
 		if !strings.HasSuffix(a.kind, "-any") && !strings.HasSuffix(a.kind, "-all") {
 			return []string{text}, nil
 		}
-		in := csv.NewReader(strings.NewReader(text))
-		in.LazyQuotes, in.TrimLeadingSpace = true, true
-		row, err := in.Read()
+		row, err := cells(text)
 		if err != nil {
 			return nil, fmt.Errorf("value: %w", err)
 		}
 		for _, cell := range row {
-			list = append(list, strings.TrimSpace(cell))
+			list = append(list, cell)
 		}
 	case map[string]any:
 		return nil, errors.New("value: must be a text")
@@ -465,19 +462,7 @@ func toolAssert(a *claim) error {
 		a.to.keys = doc.Pairs{{Key: "never", Value: names}}
 		return nil
 	}
-	var low, high doc.Pairs
-	for _, name := range names {
-		low = append(low, doc.Pair{Key: name, Value: least})
-		high = append(high, doc.Pair{Key: name, Value: most})
-	}
-	if least > 0 {
-		a.to.keys = append(a.to.keys, doc.Pair{Key: "at_least", Value: low})
-	}
-	if most > 0 {
-		a.to.keys = append(a.to.keys, doc.Pair{Key: "at_most", Value: high})
-	}
-	if len(a.to.keys) == 0 {
-		return errors.New("value: it holds whatever the agent does")
-	}
-	return nil
+	var err error
+	a.to.keys, err = counted(least, most, names...)
+	return err
 }

@@ -87,12 +87,7 @@ func scriptAssert(a *claim) error {
 	if a.threshold != nil {
 		config = append(config, doc.Pair{Key: "threshold", Value: *a.threshold})
 	}
-	if a.not {
-		config = append(config, doc.Pair{Key: "not", Value: true})
-	}
-	if a.scored {
-		config = append(config, doc.Pair{Key: "scored", Value: true})
-	}
+	config = config.With("not", a.not).With("scored", a.scored)
 	var script any = argv
 	if len(argv) == 3 {
 		script = doc.Shared{Name: a.kind, Value: argv}

@@ -1,10 +1,8 @@
 package suite
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -194,44 +192,18 @@ func (r *promptfoo) readLines(n *doc.Node, file string) (all []testCase) {
 		r.cannot(n.Position(), "", "tests", "%v", err)
 		return nil
 	}
-	number := 0
-	for line := range strings.Lines(string(data)) {
-		number++
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		if len(all) == maxCases {
+	for line, d := range jsonLines(file, data) {
+		if len(all) == maxCases || line > maxEntries {
 			r.cannot(n.Position(), "", "tests", "%s has more than %d tests", r.shown(file), maxCases)
 			break
 		}
-		at := doc.Position{File: file, Line: number, Column: 1}
-		d := doc.ParseJSON(file, []byte(line))
-		if d.Err() != nil {
-			problems, _ := errors.AsType[doc.Problems](d.Err())
-			r.cannot(at, "", "tests", "%s", problems[0].Reason)
+		if problems, bad := errors.AsType[doc.Problems](d.Err()); bad {
+			r.cannot(doc.Position{File: file, Line: line, Column: 1}, "", "tests", "%s", problems[0].Reason)
 			continue
 		}
-		t := r.readTest(d.Root, filepath.Dir(file))
-		t.move(at)
-		all = append(all, t)
+		all = append(all, r.readTest(d.Root, filepath.Dir(file)))
 	}
 	return all
-}
-
-// move makes a position that of the test and all in it.
-func (t *testCase) move(at doc.Position) {
-	t.at = at
-	for i := range t.bad {
-		t.bad[i].At = at
-	}
-	moveAll(t.asserts, at)
-}
-
-func moveAll(list []assertion, at doc.Position) {
-	for i := range list {
-		list[i].at = at
-		moveAll(list[i].members, at)
-	}
 }
 
 // readTest reads a test.
@@ -403,24 +375,16 @@ func (r *promptfoo) readTable(n *doc.Node, file string) (all []testCase) {
 		r.cannot(n.Position(), "", "tests", "%v", err)
 		return nil
 	}
-	in := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(data), "\uFEFF")))
-	in.FieldsPerRecord, in.LazyQuotes = -1, true
-	head, err := in.Read()
-	for err == nil {
-		var row []string
-		if row, err = in.Read(); err != nil {
+	for row, err := range rows(data) {
+		at := doc.Position{File: file, Line: row.line, Column: 1}
+		if err == nil && len(all) == maxCases {
+			err = fmt.Errorf("more than %d tests", maxCases)
+		}
+		if err != nil {
+			r.cannot(at, "", "tests", "%v", err)
 			break
 		}
-		line, _ := in.FieldPos(0)
-		at := doc.Position{File: file, Line: line, Column: 1}
-		if len(all) == maxCases {
-			r.cannot(at, "", "tests", "more than %d tests", maxCases)
-			return all
-		}
-		all = append(all, r.readRow(at, head, row))
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.cannot(doc.Position{File: file, Line: 1, Column: 1}, "", "tests", "%v", err)
+		all = append(all, r.readRow(at, row.head, row.cells))
 	}
 	return all
 }

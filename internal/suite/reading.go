@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/wildcard"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // reader reads the files of a suite that names others.
@@ -66,14 +68,11 @@ func (r *reader) execution(id string, list []evaluation) doc.Pairs {
 }
 
 // evalFile adds the eval file of the cases that map, if there are any, and if any can be written.
-func (r *reader) evalFile(name, from, description string, variants, more doc.Pairs) {
+func (r *reader) evalFile(name, source, description string, variants, more doc.Pairs) {
 	if !r.whole() || len(r.written) == 0 {
 		return
 	}
-	p := doc.Pairs{{Key: "name", Value: name, Comment: Head + from}}
-	if description != "" {
-		p = append(p, doc.Pair{Key: "description", Value: description})
-	}
+	p := doc.Pairs{{Key: "name", Value: name, Comment: Head + source}}.With("description", description)
 	p = append(append(p, doc.Pair{Key: "variants", Value: variants}), more...)
 	p = append(p, doc.Pair{Key: "evalcases", Value: r.written})
 	file := Playbook{File: name + ".eval.yaml", Text: p.YAML(), At: r.at, keys: p}
@@ -196,20 +195,18 @@ func (r *reader) place(at doc.Position) string {
 
 // shown returns a path as comments of playbooks name it.
 func (r *reader) shown(file string) string {
-	rel, err := filepath.Rel(r.dir, file)
-	if err != nil {
-		rel = file
-	}
-	return filepath.ToSlash(rel)
+	return from(r.dir, file)
 }
 
 // out returns a path, absolute, as playbooks name it.
-func (r *reader) out(file string) string {
-	rel, err := filepath.Rel(r.Out, file)
-	if err != nil {
-		rel = file
+func (r *reader) out(file string) string { return from(r.Out, file) }
+
+// from returns a path relative to a directory, with slashes; as it is, if it has none.
+func from(dir, file string) string {
+	if rel, err := filepath.Rel(dir, file); err == nil {
+		file = rel
 	}
-	return filepath.ToSlash(rel)
+	return filepath.ToSlash(file)
 }
 
 // tell adds a problem, or a note, unless it was told of any case.
@@ -254,11 +251,7 @@ func keys(n *doc.Node, known map[string]string, cannot func(at doc.Position, key
 		reason, ok := known[e.Key]
 		switch {
 		case !ok:
-			var names []string
-			for name := range known {
-				names = append(names, name)
-			}
-			slices.Sort(names)
+			names := slices.Sorted(maps.Keys(known))
 			cannot(e.Position, e.Key, "this key is not known"+doc.DidYouMean(e.Key, names))
 		case reason != "" && !empty(e.Value):
 			cannot(e.Position, e.Key, reason)
@@ -375,9 +368,7 @@ func (r *reader) pairs(list []evaluation) []doc.Pairs {
 			{Key: "name", Value: names.next(cmp.Or(e.name, e.from))},
 			{Key: "type", Value: e.kind, Comment: r.place(e.at) + " " + e.from},
 		}
-		if e.threshold > 0 {
-			p = append(p, doc.Pair{Key: "threshold", Value: e.threshold})
-		}
+		p = p.With("threshold", e.threshold)
 		if e.weight > 0 && e.weight != 1 {
 			p = append(p, doc.Pair{Key: "weight", Value: e.weight})
 		}
@@ -405,6 +396,25 @@ func jsonCheck(id, found string, schema any) (kind string, keys doc.Pairs) {
 	return "text", doc.Pairs{{Key: "checks", Value: []doc.Pairs{check}}}
 }
 
+// counted are the keys of tool_trajectory for how often each tool is called: at least, 0: no matter, and at most, -1:
+// no matter.
+func counted(least, most int, tools ...string) (doc.Pairs, error) {
+	var low, high doc.Pairs
+	for _, tool := range tools {
+		if least > 0 {
+			low = append(low, doc.Pair{Key: tool, Value: least})
+		}
+		if most >= 0 {
+			high = append(high, doc.Pair{Key: tool, Value: most})
+		}
+	}
+	keys := doc.Pairs{}.With("at_least", low).With("at_most", high)
+	if len(keys) == 0 {
+		return nil, errors.New("value: it holds whatever the agent does")
+	}
+	return keys, nil
+}
+
 // model is the key that names the model that judges.
 func (o Options) model() doc.Pairs {
 	return doc.Pairs{{Key: "model", Value: cmp.Or(o.JudgeModel, llm.DefaultModel)}}
@@ -426,11 +436,7 @@ func (o Options) rubrics(id string, criteria ...string) (kind string, keys doc.P
 
 // who returns the keys of a variant that say which agent it is.
 func (o Options) who() doc.Pairs {
-	p := doc.Pairs{{Key: "kind", Value: o.Agent}}
-	if o.Preset != "" {
-		p = append(p, doc.Pair{Key: "preset", Value: o.Preset})
-	}
-	return doc.Pairs{{Key: "agent", Value: p}}
+	return doc.Pairs{{Key: "agent", Value: agentPairs(playbook.Agent{Kind: o.Agent, Preset: o.Preset})}}
 }
 
 // alone are the variants of a suite that has one.

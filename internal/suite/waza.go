@@ -299,11 +299,7 @@ func (r *waza) addTask(n *doc.Node) {
 	if s := n.Get("timeout_seconds"); s != nil && number(s, "timeout_seconds", 1, t.refuse) != r.timeout {
 		t.refuse(s.Position(), "timeout_seconds", "the cases of a file have one limit: write it into config")
 	}
-	var pairs doc.Pairs
-	if note := n.Get("name").Text(); note != "" {
-		pairs = doc.Pairs{{Key: "note", Value: note}}
-	}
-	pairs = append(pairs, t.asked(n)...)
+	pairs := append(doc.Pairs{}.With("note", n.Get("name").Text()), t.asked(n)...)
 	all := t.expected(n.Get("expected"))
 	for _, g := range list(n.Get("graders"), "graders", t.refuse) {
 		all = append(all, t.grader(g)...)
@@ -395,14 +391,7 @@ func (t *wazaCase) files(n, in *doc.Node) doc.Pairs {
 		}
 		add = append(add, doc.Pairs{{Key: "from", Value: t.out(file)}})
 	}
-	var p doc.Pairs
-	if len(add) > 0 {
-		p = append(p, doc.Pair{Key: "workspace", Value: doc.Pairs{{Key: "add", Value: add}}})
-	}
-	if len(texts) > 0 {
-		p = append(p, doc.Pair{Key: "files", Value: texts})
-	}
-	return p
+	return doc.Pairs{}.With("workspace", doc.Pairs{}.With("add", add)).With("files", texts)
 }
 
 // readTriggers reads the file of triggers, which is beside the suite if there is one.
@@ -429,10 +418,7 @@ func (r *waza) readTriggers() error {
 			t, c := r.newCase(n.Position(), name, name)
 			only(n, key, t.refuse, "prompt", "reason", "confidence")
 			c.Graders["trigger"]++
-			var pairs doc.Pairs
-			if why := n.Get("reason").Text(); why != "" {
-				pairs = doc.Pairs{{Key: "note", Value: why}}
-			}
+			pairs := doc.Pairs{}.With("note", n.Get("reason").Text())
 			prompt := n.Get("prompt").Text()
 			if strings.TrimSpace(prompt) == "" {
 				t.refuse(n.Position(), key+".prompt", "nothing is asked")

@@ -73,10 +73,7 @@ func (g *wazaGrader) calls(mode string, expected, never []doc.Pairs) {
 	if len(expected) > 0 {
 		p = append(p, doc.Pair{Key: "mode", Value: mode}, doc.Pair{Key: "expected", Value: expected})
 	}
-	if len(never) > 0 {
-		p = append(p, doc.Pair{Key: "never", Value: never})
-	}
-	if len(p) > 0 {
+	if p = p.With("never", never); len(p) > 0 {
 		g.add("tool_trajectory", p)
 	}
 }
