@@ -21,11 +21,11 @@ func TestLatest(t *testing.T) {
 	bin := agentsBin(t)
 	requireAgents(t, bin)
 	recorded := t.TempDir()
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	t.Setenv("EVALTEST_MODE", "record")
-	t.Setenv("EVALTEST_RECORD_IN_CI", "1")
 	presets := startModel(t, "../../fixtures/models")
 	t.Run("suite", func(t *testing.T) {
+		t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+		t.Setenv("EVALTEST_MODE", "record") // here alone: the command that the other test runs would refuse it
+		t.Setenv("EVALTEST_RECORD_IN_CI", "1")
 		evaltest.Describe(t, "../../evals/agents/agents.yaml", evaltest.Dirs{Cassettes: recorded, Config: presets})
 	})
 	t.Run("permissions", TestRealReject)
