@@ -40,6 +40,7 @@ const (
 	Supervisor = "supervisor" // none; see package supervise
 	Prober     = "prober"     // none; see package probe
 	Relay      = "mcp-relay"  // the socket; see package relay
+	Server     = "mcp-server" // a file, and the command of an MCP server; see package relay
 	GoCache    = "go-cache"   // the directory to write, and those to read; see package gocache
 	Hook       = "hook"       // the phase; see package hook
 	Agent      = "fake-acp"   // the script, or nothing; see package scripted

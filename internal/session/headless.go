@@ -199,10 +199,10 @@ func (s *headless) run(ctx context.Context, text string) error {
 		o.MaxTurns = max(limit-s.observer.Calls(), 0) + 1
 	}
 	policy := s.agentPolicy()
-	policy.Read = append(policy.Read, s.hooks.program, s.hooks.given)
 	if err := s.reachRelays(&policy); err != nil {
 		return err
 	}
+	policy.Read = append(policy.Read, s.hooks.program, s.hooks.given)
 	process, err := s.startAgent(context.WithoutCancel(ctx), supervise.Command{
 		Path: s.Launch.Command, Args: append([]string{s.Launch.Command}, o.Argv()...),
 		Env:   append(s.agentEnviron(), s.hooks.environ...),

@@ -3,7 +3,9 @@ package session
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +22,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
@@ -479,8 +482,13 @@ func TestMCPFile(t *testing.T) {
 		require.NoError(t, hold(t.Context(), c, "one").err)
 		data, err := os.ReadFile(filepath.Join(c.Dirs.Home, ".agent", "mcp.json"))
 		require.NoError(t, err)
-		require.JSONEq(t, `{"mcpServers": {"docs":
-			{"type": "local", "command": "docs-server", "args": ["-v"], "tools": ["*"]}}}`, string(data))
+		h, err := helper.Find()
+		require.NoError(t, err)
+		command := h.Command(helper.Server, filepath.Join(c.Dirs.Base, "mcp", "docs"), "docs-server", "-v")
+		args, err := json.Marshal(command[1:])
+		require.NoError(t, err)
+		require.JSONEq(t, fmt.Sprintf(`{"mcpServers": {"docs":
+			{"type": "local", "command": %q, "args": %s, "tools": ["*"]}}}`, command[0], args), string(data))
 	})
 }
 

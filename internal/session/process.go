@@ -144,6 +144,9 @@ func (s *processSession) settle(ctx context.Context, events []trajectory.Event) 
 		events = endedBy(events, limit, 0)
 	}
 	turn := cassette.Turn{Events: s.normalise.Events(events)}
+	if err := s.checkServers(); err != nil {
+		return turn, err
+	}
 	after, delta, err := s.changes(ctx, s.manifest, s.Playbook.Cassette.MaxDelta)
 	if err != nil {
 		return turn, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
@@ -120,11 +123,21 @@ func (c *Config) proxied() (proxied, own []plan.MCPServer) {
 // what that sees, broken with what is wrong with a server.
 func (s *processSession) servers(broken func(error), asked func(trajectory.MCPCall)) ([]acp.McpServer, error) {
 	proxied, own := s.proxied()
-	if len(proxied) == 0 {
-		return mcpServers(own), nil
+	if len(s.Playbook.MCP) == 0 {
+		return mcpServers(nil), nil
 	}
 	if err := os.Mkdir(s.socketDir(), 0o700); err != nil {
 		return nil, err
+	}
+	program, err := helper.Find()
+	if err != nil {
+		return nil, err
+	}
+	for i, server := range own {
+		own[i].Command = program.Command(append([]string{helper.Server, s.failureOf(server)}, server.Command...)...)
+	}
+	if len(proxied) == 0 {
+		return mcpServers(own), nil
 	}
 	cfg := mcpproxy.Config{
 		Dir: s.socketDir(), Servers: proxied, Mocks: s.Mocks, Replay: s.tools.servers,
@@ -139,7 +152,6 @@ func (s *processSession) servers(broken func(error), asked func(trajectory.MCPCa
 	if s.Playbook.Cassette.Level.MCP() { // else they change what the run tells
 		cfg.Overrides = s.tools.overrides
 	}
-	var err error
 	if s.tools.proxy, err = mcpproxy.Listen(cfg); err != nil {
 		return nil, err
 	}
@@ -147,9 +159,29 @@ func (s *processSession) servers(broken func(error), asked func(trajectory.MCPCa
 	return append(relays, mcpServers(own)...), err
 }
 
-// reachRelays lets an agent start what stands for MCP servers, the helper, and that connect to us.
+// failureOf is the file that says how an MCP server of the agent's failed.
+func (c *Config) failureOf(s plan.MCPServer) string { return filepath.Join(c.socketDir(), s.Name) }
+
+// checkServers returns how an MCP server failed that the agent started itself: agents go on without one.
+func (c *Config) checkServers() error {
+	_, own := c.proxied()
+	for _, server := range own {
+		const limit = 4 << 10
+		how, err := disk.ReadRegular(c.failureOf(server), limit)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = errors.New(excerpt.Line(string(how), limit))
+		}
+		return ofServer(&mcpproxy.ServerError{Server: server, Err: err})
+	}
+	return nil
+}
+
+// reachRelays lets an agent start the helper, which runs MCP servers or connects to what stands for them.
 func (c *Config) reachRelays(p *confine.Policy) error {
-	if proxied, _ := c.proxied(); len(proxied) == 0 {
+	if len(c.Playbook.MCP) == 0 {
 		return nil
 	}
 	relay, err := helper.Find()
@@ -157,7 +189,9 @@ func (c *Config) reachRelays(p *confine.Policy) error {
 		return err
 	}
 	p.Read = append(p.Read, relay.Path)
-	p.Connect = append(p.Connect, c.socketDir())
+	if proxied, _ := c.proxied(); len(proxied) > 0 {
+		p.Connect = append(p.Connect, c.socketDir())
+	}
 	return nil
 }
 

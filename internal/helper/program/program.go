@@ -18,8 +18,8 @@ import (
 // programs are the programs that exist on every system. Each gets the arguments after its name and returns the exit
 // code.
 var programs = map[string]func(args []string) int{
-	helper.Relay: relay.Main, helper.GoCache: gocache.Main, helper.Hook: hook.Main, helper.Agent: agent,
-	helper.Check: check,
+	helper.Relay: relay.Main, helper.Server: relay.Server, helper.GoCache: gocache.Main, helper.Hook: hook.Main,
+	helper.Agent: agent, helper.Check: check,
 }
 
 // The exit codes of a helper that does not start a program.

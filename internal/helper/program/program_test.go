@@ -38,6 +38,10 @@ func TestMisuse(t *testing.T) {
 			want: "sdd-eval: relay to an MCP server: want the path of a socket\n",
 		},
 		{
+			name: "mcp-server", args: []string{helper.Key(), helper.Server, "file"}, code: 2,
+			want: "sdd-eval: an MCP server: want a file and a command\n",
+		},
+		{
 			name: "go-cache", args: []string{helper.Key(), helper.GoCache, "/"}, code: 1,
 			want: "sdd-eval: go build cache: want the directory to write and at least one to read\n",
 		},

@@ -116,7 +116,7 @@ func (a *agent) start(params json.RawMessage) error {
 		session, err := client.Connect(context.Background(), transport,
 			&mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
 		if err != nil {
-			return fmt.Errorf("start %s: %w", s.Name, err)
+			continue // as real agents do
 		}
 		a.servers[s.Name] = session
 	}
