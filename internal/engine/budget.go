@@ -114,9 +114,6 @@ func paid(u result.Unit) (usd float64, known, asked bool) {
 // paidWork is paid without the agents that judged.
 func paidWork(u result.Unit) (usd float64, known, asked bool) {
 	m := u.Metrics
-	if m == nil && u.Run != nil { // the unit is not kept
-		m = measure(u)
-	}
 	switch {
 	case u.Replayed, m == nil, m.Iterations == 0:
 		return 0, true, false
@@ -124,18 +121,6 @@ func paidWork(u result.Unit) (usd float64, known, asked bool) {
 		return 0, false, true
 	}
 	return m.Cost.Amount, true, true
-}
-
-// paid is [paid] of the attempt's result, with a turn in which ctx ended the agent: the result lacks it.
-func (a *attempt) paid(ctx context.Context) (usd float64, known, asked bool) {
-	usd, known, asked = paid(a.result)
-	if said, cut := a.session.Cut(); cut && ctx.Err() != nil && a.role.runsAgent() {
-		if said == nil {
-			return 0, false, true
-		}
-		usd, asked = max(usd, *said), true
-	}
-	return usd, known, asked
 }
 
 // bill is what attempts at units cost.
@@ -208,9 +193,13 @@ func (b *budget) need(u plan.Unit, most float64) (usd float64, known bool) {
 	return b.all, b.all > 0
 }
 
-// cost returns what a unit counts.
+// cost returns what a unit counts. One that ended in error may have had no time to say what it cost: it counts the most
+// that one of its variant did.
 func (b *budget) cost(u result.Unit) (usd float64, known, asked bool) {
 	usd, known, asked = paid(u)
+	if !known && u.Outcome == result.Error {
+		usd, known = b.dearest[u.Variant]
+	}
 	if !known && b.AssumedUSD != nil {
 		return *b.AssumedUSD, true, asked
 	}

@@ -151,8 +151,7 @@ func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
 		return in, err
 	}
 	if in.Run != nil {
-		in.Metrics = measure(a.result)
-		in.Metrics.Machine = a.children.used()
+		in.Metrics = a.measure(nil)
 	}
 	if a.site.observed() && !a.tape.imported() {
 		in.Files, in.Workspace, in.Given = a.site.files(), a.site.dirs.asLeft(), a.site.givenPaths(ctx)

@@ -23,13 +23,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
-// keep writes the artifacts of a unit that is kept.
-func (a *attempt) keep(ctx context.Context) error {
+// keep writes the artifacts of a unit that is kept, and ended in failure, nil if it did not.
+func (a *attempt) keep(ctx context.Context, failure error) error {
 	if a.site.runDirs == nil {
 		return nil
 	}
-	a.result.Metrics = measure(a.result)
-	a.result.Metrics.Machine = a.children.used()
+	a.result.Metrics = a.measure(failure)
 	ctx, cancel := closing(ctx, keepTimeout)
 	defer cancel()
 	changes := a.keepChanges

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/session"
@@ -34,6 +36,30 @@ func measure(u result.Unit) *result.Metrics {
 		}
 	}
 	return m.metrics
+}
+
+// measure counts what the agent did in an attempt that ended in failure, nil if it did not. Of a turn that was cut the
+// result knows nothing: it cost what the agent said by then, and nobody knows what if it said nothing. A model that
+// refused before the agent did anything is free.
+func (a *attempt) measure(failure error) *result.Metrics {
+	m := measure(a.result)
+	m.Machine = a.children.used()
+	if !a.role.runsAgent() {
+		return m
+	}
+	said, cut := a.session.Cut()
+	if cut {
+		m.Iterations++
+	}
+	switch {
+	case cut && said != nil:
+		m.Cost = &trajectory.Cost{Amount: *said, Currency: "USD"}
+	case m.Iterations > 0 && fault.IsTransient(failure):
+		m.Cost = cmp.Or(m.Cost, &trajectory.Cost{Currency: "USD"})
+	case cut:
+		m.Cost = nil
+	}
+	return m
 }
 
 // used returns what those children used that have ended; nil: there are none, or nothing is known of any.

@@ -51,6 +51,9 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
+		if a.result.Metrics == nil && a.session != nil {
+			a.result.Metrics = a.measure(err)
+		}
 		err = r.adviseLimit(err)
 		if err != nil {
 			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), fault.Advice(err)
@@ -59,7 +62,7 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 			a.result.Outcome = result.Fail
 		}
 		r.redact(&a.result)
-		r.bill.add(a.paid(ctx))
+		r.bill.add(paid(a.result))
 		a.result.Duration = result.Duration(r.now().Sub(start))
 		limited := r.patience != nil && fault.IsRateLimit(err) && ctx.Err() == nil
 		again := limited || fault.IsTransient(err) && len(attempts)-limits < r.pb.Retries && ctx.Err() == nil
@@ -230,7 +233,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err == nil {
 		err = a.save(ctx)
 	}
-	return errors.Join(err, a.keep(ctx), a.maskKeys(ctx), a.site.handOver(ctx))
+	return errors.Join(err, a.keep(ctx, err), a.maskKeys(ctx), a.site.handOver(ctx))
 }
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.

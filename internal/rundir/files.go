@@ -101,7 +101,9 @@ func EachEvent(file io.Reader, f func(event json.RawMessage) error) (rest map[st
 		}
 	}
 	value := func() (v json.RawMessage) {
-		err = cmp.Or(err, in.Decode(&v))
+		if err == nil {
+			err = in.Decode(&v)
+		}
 		return v
 	}
 	delimiter('{')

@@ -413,7 +413,12 @@ func (r *Run) copyUnit(ctx context.Context, from *Run, u result.Unit) error {
 		if err == nil && !info.IsDir() {
 			err = fmt.Errorf("%s is no directory", dir)
 		}
-		err = cmp.Or(err, tree.RemoveAll(to[i]), tree.MkdirAll(filepath.Dir(to[i])))
+		if err == nil {
+			err = tree.RemoveAll(to[i])
+		}
+		if err == nil {
+			err = tree.MkdirAll(filepath.Dir(to[i]))
+		}
 		if err == nil {
 			err = disk.Copy(ctx, dir, to[i])
 		}
