@@ -147,8 +147,9 @@ func (c *command) run(ctx context.Context, args []string) (int, error) {
 	case err == nil:
 	case ctx.Err() != nil:
 		code = exitInterrupted
-	case errors.As(err, &input), errors.As(err, &mistake), errors.Is(err, queue.ErrNoRun),
-		errors.Is(err, queue.ErrURL):
+	case errors.Is(err, queue.ErrNoRun):
+		code, err = exitUsage, fault.Advise(err, c.line("status"))
+	case errors.As(err, &input), errors.As(err, &mistake), errors.Is(err, queue.ErrURL):
 		code = exitUsage
 	default:
 		code = exitHarness
@@ -337,7 +338,7 @@ func (c *command) runPlaybook(ctx context.Context, args []string) (int, error) {
 		return 0, err
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w\nnext: %s", err, c.line("run", "--resume", r.ID))
+		return 0, fault.Advise(err, c.line("run", "--resume", r.ID))
 	}
 	return c.fetch(ctx, q, r.ID)
 }
@@ -483,7 +484,7 @@ func (c *command) tellStatus(s queue.Status, tell func(string, ...any), since ti
 		tell("no worker is there: %s", c.line("worker", "--parallel", "4"))
 	}
 	if s.End != nil {
-		tell("the run has ended: %s: %s", s.End.Kind, s.End.Why)
+		tell("the run has ended: %v", s.End)
 	}
 }
 
@@ -594,7 +595,15 @@ func (c *command) cancel(ctx context.Context, q *queue.Queue, id string) (int, e
 	if _, err := q.Run(ctx, id); err != nil {
 		return 0, err
 	}
-	return exitOK, q.End(ctx, id, queue.End{Kind: queue.Cancelled, Why: "by hand"})
+	if err := q.End(ctx, id, queue.End{Kind: queue.Cancelled, Why: "by hand"}); err != nil {
+		return 0, err
+	}
+	end, err := q.Ended(ctx, id)
+	if err == nil && end != nil { // it is that of the first who ended it
+		c.log("the run has ended: %v", end)
+		c.log("next: %s", c.line("fetch", id))
+	}
+	return exitOK, err
 }
 
 func (c *command) remove(ctx context.Context, q *queue.Queue, id string) (int, error) {
@@ -605,11 +614,7 @@ func (c *command) remove(ctx context.Context, q *queue.Queue, id string) (int, e
 func (c *command) fetch(ctx context.Context, q *queue.Queue, id string) (int, error) {
 	done, err := scale.Fetch(ctx, q, id, c.root, c.secrets)
 	if err != nil {
-		next := []string{"status", id}
-		if errors.Is(err, queue.ErrNoRun) {
-			next = next[:1]
-		}
-		return 0, fmt.Errorf("%w\nnext: %s", err, c.line(next...))
+		return 0, fault.Advise(err, c.line("status", id))
 	}
 	if n := len(done.NotRun); n > 0 {
 		const shown = 10

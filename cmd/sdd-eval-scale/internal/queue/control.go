@@ -20,6 +20,9 @@ type End struct {
 	Why  string `json:"why"`
 }
 
+// String returns the end for people.
+func (e End) String() string { return strings.TrimSuffix(e.Kind+": "+e.Why, ": ") }
+
 // The kinds of ends.
 const (
 	Complete   = "complete"    // no unit waits or is under way

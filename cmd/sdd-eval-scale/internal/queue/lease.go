@@ -228,7 +228,8 @@ func (l *Lease) begin(ctx context.Context) (*Lease, error) {
 // put gives a unit back that was not begun, or returns err: then [Offer.Take] does.
 func (l *Lease) put(ctx context.Context, err error) error {
 	l.record.Holder = ""
-	if err = cmp.Or(err, l.write(ctx)); err != nil {
+	written := l.write(ctx)
+	if err = cmp.Or(err, written); err != nil {
 		return err
 	}
 	return l.Back(time.Second)

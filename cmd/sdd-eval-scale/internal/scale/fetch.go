@@ -111,7 +111,7 @@ func (f *fetcher) notRun(r queue.Record) string {
 	case r.Done != nil:
 		return excerpt.Line(r.Done.Why, 300)
 	case f.End != nil:
-		return f.End.Kind + ": " + excerpt.Line(f.End.Why, 300)
+		return excerpt.Line(f.End.String(), 300)
 	}
 	return "nobody knows why"
 }
