@@ -175,8 +175,33 @@ func checkInstalled(list *doc.Node, what, file string) {
 				item.Text(), what)
 		}
 		names[name] = item.Text()
-		checkBeside(item, what, file)
+		if checkBeside(item, what, file) && file == PluginFile {
+			checkManifest(item, beside(item, file))
+		}
 	}
+}
+
+// checkManifest checks the manifest of the plugin at n: agents go on without a plugin whose manifest they cannot read.
+func checkManifest(n *doc.Node, file string) {
+	text, err := disk.ReadRegular(file, maxPrompt)
+	if err == nil {
+		manifest := doc.ParseJSON(file, text)
+		if err = manifest.Err(); err == nil && manifest.Root.Kind() != doc.Map {
+			err = fmt.Errorf("%s: must be an object", file)
+		}
+	}
+	if err != nil {
+		n.Errorf("", "agents would go on without this plugin: %v", err)
+	}
+}
+
+// beside returns the path of a file below what n names, beside the playbook.
+func beside(n *doc.Node, file string) string {
+	path := filepath.FromSlash(n.Text())
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(Dir(n), path)
+	}
+	return filepath.Join(path, filepath.FromSlash(file))
 }
 
 // checkTargets checks what is copied over a workspace, and to where.
@@ -209,10 +234,7 @@ func checkBeside(n *doc.Node, what, inside string) bool {
 	if n.Kind() != doc.String || n.Text() == "" || dir == "" || n.Document().Untrusted && outside(n) {
 		return false // reported, or not known
 	}
-	path := filepath.FromSlash(n.Text())
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
+	path := beside(n, "")
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -231,11 +253,7 @@ func checkBeside(n *doc.Node, what, inside string) bool {
 
 // readPrompt returns the text of the file that n names.
 func readPrompt(n *doc.Node) string {
-	path := filepath.FromSlash(n.Text())
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(Dir(n), path)
-	}
-	text, err := disk.ReadRegular(path, maxPrompt)
+	text, err := disk.ReadRegular(beside(n, ""), maxPrompt)
 	if err == nil && strings.TrimSpace(string(text)) == "" {
 		err = fmt.Errorf("%s is empty", n.Text())
 	}

@@ -218,7 +218,7 @@ func (s *headless) run(ctx context.Context, text string) error {
 	})
 	if err != nil {
 		_, killed := process.Kill()
-		return errors.Join(err, killed)
+		return errors.Join(cmp.Or(s.checkServers(), err), killed)
 	}
 	select { // what closed its output says no more
 	case <-process.Done():

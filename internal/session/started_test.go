@@ -208,6 +208,24 @@ func TestHeadlessWatched(t *testing.T) {
 	}
 }
 
+// TestHeadlessServer holds that an MCP server that failed is told with its cause: the agent says only which it was.
+func TestHeadlessServer(t *testing.T) {
+	c := config(t, "mcp: [{name: docs, command: [docs-server]}]", scripted.Script{})
+	c.Profile = agent.Profile{Kind: "test", Headless: &agent.Headless{UnaskedMode: "unasked"}}
+	c.startChild = func(_ context.Context, _ supervise.Command, _ confine.Policy) (child, error) {
+		failure := c.failureOf(c.Playbook.MCP[0])
+		if err := os.WriteFile(failure, []byte("cannot be started: not\nfound"), 0o600); err != nil {
+			return child{}, err
+		}
+		ended := &played{done: make(chan struct{}), cancel: func() {}}
+		close(ended.done)
+		return child{ended, nil, strings.NewReader(`{"type":"system","subtype":"init","session_id":"s1",` +
+			`"claude_code_version":"1.2.3","mcp_servers":[{"name":"docs","status":"failed"}]}` + "\n")}, nil
+	}
+	o := hold(t.Context(), c, "one")
+	require.ErrorContains(t, o.err, `the MCP server "docs" (docs-server) cannot be started: not found`)
+}
+
 // TestEndedBy holds where the end of a turn is put that a limit has ended.
 func TestEndedBy(t *testing.T) {
 	at := func(turn int, at time.Duration, b trajectory.Body) trajectory.Event {

@@ -23,6 +23,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -100,6 +101,10 @@ func (o *Observer) init(data []byte) error {
 		if s.Status == "failed" {
 			return fmt.Errorf("the agent could not start the MCP server %q", s.Name)
 		}
+	}
+	for _, e := range l.PluginErrors {
+		const shown = 500
+		return fmt.Errorf("the agent could not load all of the plugin %q: %s", e.Plugin, excerpt.Line(e.Message, shown))
 	}
 	return nil
 }

@@ -149,6 +149,10 @@ type initLine struct {
 		Name   string `json:"name"`
 		Status string `json:"status"`
 	} `json:"mcp_servers"`
+	PluginErrors []struct {
+		Plugin  string `json:"plugin"`
+		Message string `json:"message"`
+	} `json:"plugin_errors"`
 }
 
 // resultLine is the last line of a process.

@@ -473,6 +473,11 @@ func TestReadErrors(t *testing.T) {
 			"server", strings.NewReader(strings.Replace(initText, "connected", "failed", 1) + "\n"),
 			`the agent could not start the MCP server "x"`,
 		},
+		{
+			"plugin", strings.NewReader(strings.Replace(initText, `"mcp_servers"`,
+				`"plugin_errors":[{"plugin":"p@inline","message":"no hooks.json"}],"mcp_servers"`, 1) + "\n"),
+			`the agent could not load all of the plugin "p@inline": no hooks.json`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
