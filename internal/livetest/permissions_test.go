@@ -10,7 +10,7 @@ import (
 )
 
 // TestRealReject tells agents that are allowed nothing to change files. Those that ask change nothing; of those that do
-// not ask it is an error.
+// not ask it is an error. The manifest names each variable with a key.
 func TestRealReject(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "testdata/reject-models", "testdata/reject.yaml")
@@ -37,12 +37,16 @@ func TestRealReject(t *testing.T) {
 		"qwen-yolo":         {result.Error, `unasked, in the mode "yolo"`},
 	}
 	require.Len(t, units, len(want))
+	for _, v := range r.Manifest().Variants {
+		assert.Regexp(t, "_API_KEY\\b", v.Env, v.ID)
+	}
 	start := filesOf(t, "../../fixtures/inventory")
 	for _, u := range units {
 		expected := want[u.Variant]
 		assert.Equal(t, expected.outcome, u.Outcome, "%s: %s", u.Variant, u.Reason)
 		assert.Contains(t, u.Reason, expected.reason, u.Variant)
 		if u.Outcome != result.Error {
+			assert.Equal(t, "scripted", u.Endpoint, u.Variant)
 			assert.Equal(t, start, filesOf(t, r.UnitDirs(u.Case, u.Variant, 1).Workspace), u.Variant)
 		}
 	}
