@@ -175,8 +175,12 @@ func checkInstalled(list *doc.Node, what, file string) {
 				item.Text(), what)
 		}
 		names[name] = item.Text()
-		if checkBeside(item, what, file) && file == PluginFile {
+		switch {
+		case !checkBeside(item, what, file):
+		case file == PluginFile:
 			checkManifest(item, beside(item, file))
+		default:
+			noteHead(item, beside(item, file))
 		}
 	}
 }
@@ -192,6 +196,17 @@ func checkManifest(n *doc.Node, file string) {
 	}
 	if err != nil {
 		n.Errorf("", "agents would go on without this plugin: %v", err)
+	}
+}
+
+// noteHead notes what is wrong with the head of the file of the skill at n: most agents would not know of the skill.
+func noteHead(n *doc.Node, file string) {
+	data, err := disk.ReadRegular(file, maxSkill)
+	if err != nil {
+		return // installing it says so
+	}
+	if _, problem := NameAtHead(file, data); problem != nil {
+		n.Notef("%s:%d: %s", path.Join(n.Text(), SkillFile), problem.Line, problem.Reason)
 	}
 }
 
