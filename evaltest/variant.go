@@ -103,17 +103,19 @@ func (v verdict) evaluator(t *testing.T, e result.Evaluator) {
 func (v verdict) reported(t *testing.T, e result.Evaluator) {
 	t.Helper()
 	says, score, decides := "REPORTED", "", ""
-	switch {
-	case e.Outcome == result.Fail && v.held.knows(v.Units[0]):
-		says, decides = "FAIL"+v.fraction(e.Count), ", over which the baseline decides"
-	case e.Outcome != result.Reported:
-		says = "REFERENCE " + strings.ToUpper(string(e.Outcome)) + v.fraction(e.Count)
-	}
 	if e.Score != nil {
 		score = " " + result.FormatScore(*e.Score)
 	}
+	switch {
+	case e.Outcome == result.Reported:
+		says += score
+	case e.Outcome == result.Fail && v.held.knows(v.Units[0]):
+		says, decides = "FAIL"+v.fraction(e.Count), ", over which the baseline decides"
+	default:
+		says = "REFERENCE " + strings.ToUpper(string(e.Outcome)) + v.fraction(e.Count)
+	}
 	door.Of(t).Attr("reported", e.Name+score)
-	door.Of(t).Logf("%s/%s: %s%s%s%s", v.id, e.Name, says, score, decides, v.found(e, result.Pass, result.Skip))
+	door.Of(t).Logf("%s/%s: %s%s%s", v.id, e.Name, says, decides, v.found(e, result.Pass, result.Skip))
 }
 
 // whole reports what the evaluators' subtests do not: errors, failed steps, and too few trials that passed as a whole.

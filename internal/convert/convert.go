@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -132,7 +133,26 @@ func Names(all []Format) []string {
 func Read(format, path string, o Options) (*Session, error) {
 	f := lookup(format, Readable())
 	s, err := f.read(path, o)
+	if err == nil {
+		s.ask(o.Prompts)
+	}
 	return s, explain(f, path, err)
+}
+
+// ask gives prompts that differ from those asked only in the space around them, which agents take away, their text.
+func (s *Session) ask(prompts []string) {
+	for _, events := range s.Turns {
+		for i, e := range events {
+			p, ok := e.Body.(trajectory.Prompt)
+			if !ok || len(prompts) == 0 {
+				continue
+			}
+			if strings.TrimSpace(p.Text) == strings.TrimSpace(prompts[0]) {
+				events[i].Body = trajectory.Prompt{Text: prompts[0]}
+			}
+			prompts = prompts[1:]
+		}
+	}
 }
 
 // Write returns a cassette in a format. It panics if that is not [Writable].

@@ -189,8 +189,12 @@ func (r *openCodeReader) user(m *openCodeMessage) error {
 	}
 	switch {
 	case asked:
-		if n := len(r.turns); n < len(r.prompts) && said == openCodeRun(r.prompts[n]) {
-			said = r.prompts[n]
+		if n := len(r.turns); n < len(r.prompts) {
+			for _, typed := range []string{r.prompts[n], strings.TrimSpace(r.prompts[n])} {
+				if said == openCodeRun(typed) {
+					said = r.prompts[n]
+				}
+			}
 		}
 		r.prompt(at, said)
 	case program != "":

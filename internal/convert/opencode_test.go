@@ -95,6 +95,7 @@ func TestOpenCodeRun(t *testing.T) {
 		openCodeMsg("assistant", `,"finish":"stop"`, openCodeOK)))
 	for _, tt := range []struct{ asked, want string }{
 		{`Say "hi" twice.`, `Say "hi" twice.`},
+		{"Say \"hi\" twice.\n", "Say \"hi\" twice.\n"},
 		{`Say "hi".`, `"Say \"hi\" twice."`},
 		{`"Say \"hi\" twice."`, `"Say \"hi\" twice."`},
 	} {
