@@ -18,7 +18,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // browse opens the page in a headless browser and returns the document that its scripts made.
@@ -39,6 +38,9 @@ func browse(t *testing.T, page []byte, hash string, args ...string) string {
 
 func chromium(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser is a process of its own")
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
@@ -240,11 +242,7 @@ func TestDamagedTrajectory(t *testing.T) {
 
 // TestPageOpensAtOnce opens a page of 10,000 units.
 func TestPageOpensAtOnce(t *testing.T) {
-	cases := 1000
-	if soak.Raced() {
-		cases /= 10
-	}
-	page, err := reportOf(t, sample(t, 10, cases, 1)).HTML()
+	page, err := reportOf(t, sample(t, 10, 1000, 1)).HTML()
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(string(page), "<script"), "the index, the script and the details")
 	// The details are removed in the end, since printing them would take longer than opening the page.
