@@ -23,7 +23,7 @@ import (
 )
 
 // alike are suites that ask agents for more of what they do in others. They are recorded under one sandbox only.
-var alike = []string{"changelog.eval.yaml", "fix-bug.yaml", "questions.eval.yaml", "refactor.yaml", "skill.yaml"}
+var alike = []string{"changelog.eval.yaml", "fix-bug.yaml", "questions.eval.yaml", "refactor.yaml"}
 
 // TestRealAgents runs the suites with the real agents under one sandbox, then under another, while a scripted model
 // answers them. The two recordings, and the committed one, must be the same behaviour.
