@@ -44,6 +44,8 @@ type Baseline struct {
 	Mode      string    `json:"mode"`
 	// Selected says which part of its units a run had, such as "3 of 40 units selected (--case a)"; empty: all.
 	Selected string `json:"-"`
+	// State is that of the run; empty: not known.
+	State rundir.State `json:"-"`
 	// Variants are the arms, by the ids of the variants, in their order.
 	Variants []Variant `json:"variants"`
 
@@ -120,7 +122,7 @@ func Of(m rundir.Manifest, units []result.Unit) *Baseline {
 		p.Cases = append(p.Cases, partCase{c.ID, c.Digests})
 	}
 	b := p.baseline()
-	b.Selected = m.Selected()
+	b.Selected, b.State = m.Selected(), m.State
 	return b
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/baseline"
 	"github.com/sdd-eval/sdd-eval/internal/compare"
 	"github.com/sdd-eval/sdd-eval/internal/report"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // comparing are the flags of `sdd-eval compare`.
@@ -206,6 +207,9 @@ func (a *App) bless(rootFlag, word, name string) error {
 	if b.Selected != "" {
 		return usageError("%s is %s: a baseline is of all units", id, b.Selected).
 			hint("sdd-eval run, without a selection")
+	}
+	if b.State != rundir.StateFinished {
+		return usageError("%s is %s: a baseline is of all units", id, b.State).hint("sdd-eval run --resume " + id)
 	}
 	path, err := baseline.Write(root, name, b, a.secrets)
 	if errors.Is(err, baseline.ErrName) {
