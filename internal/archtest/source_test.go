@@ -208,8 +208,8 @@ func TestChildren(t *testing.T) {
 			"internal/testkit/benchtable", // is for developers
 		}
 		inits = []string{
-			"internal/tracing/otlp",                                 // registers itself, and starts nothing
-			"internal/testkit/hostile", "internal/testkit/mcpagent", // are for tests
+			"internal/tracing/otlp",     // registers itself, and starts nothing
+			"internal/testkit/mcpagent", // is for tests
 		}
 	)
 	load(t, func(r string, s *source) {

@@ -33,7 +33,6 @@ func TestTrees(t *testing.T) {
 		"acp/scripted":                            "an agent, in its own process",
 		"acp/internal/schemagen":                  "for developers",
 		"internal/testkit/golden":                 "for developers",
-		"internal/testkit/hostile":                "for developers",
 		"internal/testkit/usermodule":             "for developers",
 		"internal/testkit/mcpagent":               "for developers",
 		"internal/testkit/modelserver":            "for developers",

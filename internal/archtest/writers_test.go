@@ -71,7 +71,6 @@ var writers = []writer{
 	{"acp/internal/schemagen", []string{"main"}, "Go code made from the protocol's schema"},
 	{"acp/scripted", nil, "an agent, in its own process"},
 	{"acp/acptest", nil, "for tests"},
-	{"internal/testkit/hostile", nil, "an agent for tests, which tries to get out"},
 	{"internal/testkit/mcpagent", nil, "an agent for tests, with its server"},
 	{"internal/testkit/mutants", nil, "a command for developers, in a directory of its own"},
 	{"internal/testkit/simulate", nil, "figures, for developers"},

@@ -1,8 +1,8 @@
 // Package hostile is a process that tries to escape from its sandbox, as a malicious agent could. Tests run it in
 // sandboxes. What a sandbox holds is measured by internal/confine/probe, which is part of the product; this package is
-// not.
+// not. All of it is in its test files, so that nothing else can come to use it.
 //
-// A test binary that imports the package is the hostile process when it is started under [Name]:
+// The test binary is the hostile process when it is started under [Name]:
 //
 //	supervise.Command{Path: os.Args[0], Args: hostile.Args(target, hostile.Escapes()...)}
 //
