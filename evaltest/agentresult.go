@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -65,7 +66,8 @@ func (r *AgentResult) sessionText() string {
 
 // summary is a line on what the agent did.
 func (r *AgentResult) summary(name string) string {
-	text := fmt.Sprintf("%s: %s in %s", name, count(len(r.Run.ToolCalls()), "tool call"), count(r.Run.Turns(), "turn"))
+	text := fmt.Sprintf("%s: %s in %s", name, excerpt.Count(len(r.Run.ToolCalls()), "tool call"),
+		excerpt.Count(r.Run.Turns(), "turn"))
 	if r.Session != "" {
 		text += ", session: " + r.sessionText()
 	}

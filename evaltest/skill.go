@@ -151,8 +151,8 @@ func (h *harness) generated(t *testing.T, s *skill.Suite, command string) (all [
 	case s.TriggersRecorded():
 		add(true, func(o skill.Options) (string, error) { return s.GenerateTriggers(t.Context(), o) })
 	case queries > 0:
-		door.Of(t).Logf("evaltest.Skill: %s are not recorded, and not asked: %s --triggers", count(queries, "trigger"),
-			command)
+		door.Of(t).Logf("evaltest.Skill: %s are not recorded, and not asked: %s --triggers",
+			excerpt.Count(queries, "trigger"), command)
 	}
 	if all == nil && err == nil {
 		err = errors.New("there is no case that can be run, and no recorded trigger")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
@@ -136,14 +137,7 @@ func amount(run *trajectory.Run) string {
 	if run != nil {
 		calls, turns = len(run.ToolCalls()), run.Turns()
 	}
-	return count(calls, "tool call") + " in " + count(turns, "turn")
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return excerpt.Count(calls, "tool call") + " in " + excerpt.Count(turns, "turn")
 }
 
 // sessionText names a trial's cassette and says so where a scripted model stood behind the agent.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -127,9 +128,9 @@ func (t Turn) check() error {
 	}
 	switch {
 	case prompts != 1:
-		return fmt.Errorf("%s, want 1", count(prompts, "prompt", "prompts"))
+		return fmt.Errorf("%s, want 1", excerpt.Count(prompts, "prompt"))
 	case stops != 1:
-		return fmt.Errorf("%s, want 1", count(stops, "stop", "stops"))
+		return fmt.Errorf("%s, want 1", excerpt.Count(stops, "stop"))
 	}
 	return nil
 }

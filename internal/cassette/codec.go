@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
@@ -286,18 +287,11 @@ func (l totalsLine) compare(recorded totalsLine) (line int, reason string) {
 	line = same/sumSize + 1
 	switch more := len(l.Lines)/sumSize - len(recorded.Lines)/sumSize; {
 	case more < 0:
-		reason = count(-more, "line is", "lines are") + " missing"
+		reason = excerpt.Plural(-more, "line is", "lines are") + " missing"
 		return line, "the cassette is incomplete: " + reason + ", and this is the first line that differs"
 	case more > 0:
-		reason = count(more, "extra line", "extra lines")
+		reason = excerpt.Count(more, "extra line")
 		return line, "the cassette was edited: it has " + reason + ", and this is the first line that differs"
 	}
 	return line, "the cassette was edited: this line is not the one that was recorded"
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -115,14 +115,7 @@ const maxAligned = 4 << 20
 
 // align pairs the lines of two cassettes so that most are equal.
 func align(x, y []string) []Difference {
-	start := 0
-	for start < min(len(x), len(y)) && x[start] == y[start] {
-		start++
-	}
-	end := 0
-	for end < min(len(x), len(y))-start && x[len(x)-1-end] == y[len(y)-1-end] {
-		end++
-	}
+	start, end := excerpt.Common(x, y)
 	n, m := len(x)-start-end, len(y)-start-end
 	equal := func(i, j int) bool { return x[start+i] == y[start+j] }
 	var diffs []Difference
@@ -192,14 +185,7 @@ func diff(was, now string) string {
 		return fmt.Sprintf("was %s, is %s", quoted(was), quoted(now))
 	}
 	before, after := lines(was), lines(now)
-	start := 0
-	for start < min(len(before), len(after)) && before[start] == after[start] {
-		start++
-	}
-	end := 0
-	for end < min(len(before), len(after))-start && before[len(before)-1-end] == after[len(after)-1-end] {
-		end++
-	}
+	start, end := excerpt.Common(before, after)
 	before, after = before[start:len(before)-end], after[start:len(after)-end]
 	if len(before)+len(after) == 0 {
 		return "only the line break at the end differs"

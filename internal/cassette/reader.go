@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // maxInMemory is how many bytes of changed files [Open] keeps in memory.
@@ -74,7 +75,7 @@ func scan(text io.Reader, room int, visit visitor) (*Cassette, error) {
 		case errors.Is(err, io.EOF) && lines.number == 0:
 			return nil, corruptf(1, "the cassette is empty")
 		case errors.Is(err, io.EOF) && end > 0:
-			extra := count(lines.number-end, "extra line", "extra lines")
+			extra := excerpt.Count(lines.number-end, "extra line")
 			return nil, corruptf(end+1, "the cassette was edited: it has %s after its totals", extra)
 		case errors.Is(err, io.EOF):
 			return nil, corruptf(lines.number, truncated)

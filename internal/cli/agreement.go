@@ -10,7 +10,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agreement"
 	"github.com/sdd-eval/sdd-eval/internal/compare"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/scoring/aijudge"
@@ -80,12 +79,7 @@ func (a *App) agreement(rootFlag, run string, asJSON, keep bool) error {
 		fmt.Fprintln(a.Stderr, "kept: "+a.shown(path))
 	}
 	if asJSON {
-		data, err := jsonvalue.MarshalIndent(report, "", "  ")
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.Stdout, "%s\n", data)
-		return nil
+		return a.printJSON(report)
 	}
 	fmt.Fprint(a.Stdout, report.Text())
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
@@ -63,7 +64,7 @@ func (a *App) pruneCassettes(where recordingsFlags, files []string, dry bool) er
 	if dry {
 		verb = "would remove "
 	}
-	fmt.Fprintln(a.Stderr, verb+count(len(orphans), "file"))
+	fmt.Fprintln(a.Stderr, verb+excerpt.Count(len(orphans), "file"))
 	return nil
 }
 
@@ -171,7 +172,7 @@ func (a *App) migrateCassettes(ctx context.Context, where recordingsFlags, files
 		fmt.Fprintln(a.Stdout, printable(m.file))
 		done++
 	}
-	switch total := count(len(old), "recording"); {
+	switch total := excerpt.Count(len(old), "recording"); {
 	case dry:
 		fmt.Fprintln(a.Stderr, "would migrate "+total)
 	case done < len(old):

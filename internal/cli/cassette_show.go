@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -98,8 +99,8 @@ func (p cassettePage) head(path string, c *cassette.Cassette) {
 			last = max(last, e.At)
 		}
 	}
-	p.fact("session", fmt.Sprintf("%s, %s, %s, %s",
-		count(len(c.Turns), "turn"), count(events, "event"), count(calls, "tool call"), shortly(last)))
+	p.fact("session", fmt.Sprintf("%s, %s, %s, %s", excerpt.Count(len(c.Turns), "turn"),
+		excerpt.Count(events, "event"), excerpt.Count(calls, "tool call"), shortly(last)))
 	if judges := judgment.Path(strings.TrimSuffix(c.Path, ".gz")); exists(judges) {
 		p.fact("judges", "recorded, in the .judges.jsonl beside it")
 	}
@@ -110,7 +111,7 @@ func filesText(f cassette.Files) string {
 	if f.ByPath == nil {
 		return ""
 	}
-	return count(len(f.ByPath), "file") + ", "
+	return excerpt.Count(len(f.ByPath), "file") + ", "
 }
 
 // agentText describes the agent that was recorded.
@@ -213,7 +214,7 @@ func (p cassettePage) fold(e entry) []string {
 	if folded {
 		size := bytesText(len(text)) + " in all"
 		if len(all) > 1 {
-			size = count(len(all), "line") + ", " + size
+			size = excerpt.Count(len(all), "line") + ", " + size
 		}
 		lines = append(lines, p.paint.dim("… "+size))
 	}
@@ -225,20 +226,11 @@ func wrap(line string, columns int) []string {
 	if width(line) <= columns {
 		return []string{line}
 	}
-	var lines []string
-	now := ""
-	for word := range strings.FieldsSeq(line) {
-		switch {
-		case now == "":
-			now = word
-		case width(now)+1+width(word) <= columns:
-			now += " " + word
-		default:
-			lines = append(lines, cut(now, columns))
-			now = word
-		}
+	lines := fold(line, columns)
+	for i, l := range lines {
+		lines[i] = cut(l, columns)
 	}
-	return append(lines, cut(now, columns))
+	return lines
 }
 
 // shortly formats the time of an event: "0.12s", "2m03s".
@@ -327,7 +319,8 @@ func (a *App) diffCassettes(one, two string) error {
 			fmt.Fprintln(a.Stdout, text)
 		}
 	}
-	return &exitError{code: exitFailed, err: fmt.Errorf("cassette diff: %s", count(len(differences), "difference"))}
+	err = fmt.Errorf("cassette diff: %s", excerpt.Count(len(differences), "difference"))
+	return &exitError{code: exitFailed, err: err}
 }
 
 // readCassette reads a file that the user named.

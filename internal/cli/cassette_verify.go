@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
@@ -103,7 +104,8 @@ func (v *verification) recorded() ([]string, error) {
 		}
 		for _, file := range orphans {
 			v.report(engine.Defect{
-				Kind: engine.DefectOrphaned, File: v.below(file), Reason: "playbook " + stem + ".yaml does not exist",
+				Kind: engine.DefectOrphaned, File: disk.Shown(v.root, file),
+				Reason: "playbook " + stem + ".yaml does not exist",
 			}, "")
 		}
 	}
@@ -138,11 +140,12 @@ func (v *verification) playbook(ctx context.Context, file string) error {
 	prune := commandLine("cassette", "prune", file, "--root", v.where.root, "--cassettes", v.where.cassettes)
 	for _, o := range orphans {
 		v.report(engine.Defect{
-			Kind: engine.DefectOrphaned, File: v.below(o), Reason: "no unit of " + file + " has this recording",
+			Kind: engine.DefectOrphaned, File: disk.Shown(v.root, o),
+			Reason: "no unit of " + file + " has this recording",
 		}, prune)
 	}
 	if v.defects() == before {
-		fmt.Fprintf(v.app.Stdout, "%-9s %s: %s\n", "ok", printable(file), count(len(planned.Units), "unit"))
+		fmt.Fprintf(v.app.Stdout, "%-9s %s: %s\n", "ok", printable(file), excerpt.Count(len(planned.Units), "unit"))
 	}
 	return nil
 }
@@ -165,14 +168,6 @@ func (v *verification) report(d engine.Defect, repair string) {
 	for line := range strings.SplitSeq(v.app.secrets.String(d.Reason), "\n") {
 		fmt.Fprintf(v.app.Stdout, "          %s\n", printable(line))
 	}
-}
-
-// below returns a path relative to the root, like the paths of other cassettes that are shown.
-func (v *verification) below(path string) string {
-	if rel, err := filepath.Rel(v.root, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return path
 }
 
 // defaultCassettes is the directory of the cassettes, below the project's root.

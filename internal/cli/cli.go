@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -100,13 +101,7 @@ func (a *App) path(p string) string {
 }
 
 // shown returns a path as the user would write it: relative to the working directory if it is below that.
-func (a *App) shown(path string) string {
-	rel, err := filepath.Rel(a.Dir, path)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return path
-	}
-	return rel
-}
+func (a *App) shown(path string) string { return filepath.FromSlash(disk.Shown(a.Dir, path)) }
 
 func exists(file string) bool {
 	_, err := os.Stat(file)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/baseline"
 	"github.com/sdd-eval/sdd-eval/internal/compare"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -218,6 +219,6 @@ func (a *App) bless(rootFlag, word, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "%s: %s of %s\n", filepath.ToSlash(path), count(len(b.Variants), "variant"), id)
+	fmt.Fprintf(a.Stdout, "%s: %s of %s\n", filepath.ToSlash(path), excerpt.Count(len(b.Variants), "variant"), id)
 	return nil
 }

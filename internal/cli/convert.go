@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
@@ -301,11 +302,11 @@ func (a *App) match(file string, compat, check bool) error {
 	case err != nil:
 		return fmt.Errorf("match: %w", err)
 	case sum.Errors > 0:
-		return fmt.Errorf("match: %s could not be judged", count(sum.Errors, "case"))
+		return fmt.Errorf("match: %s could not be judged", excerpt.Count(sum.Errors, "case"))
 	case sum.True+sum.False == 0:
 		return errors.New("match: no cases")
 	case check && sum.False > 0:
-		err := fmt.Errorf("match: %d of %s did not match", sum.False, count(sum.True+sum.False, "case"))
+		err := fmt.Errorf("match: %d of %s did not match", sum.False, excerpt.Count(sum.True+sum.False, "case"))
 		return &exitError{code: exitFailed, err: err}
 	}
 	return nil

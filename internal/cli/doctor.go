@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/doctor"
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // doctorOptions are the flags of `sdd-eval doctor`.
@@ -95,7 +95,7 @@ func (a *App) doctor(ctx context.Context, o doctorOptions, command []string) err
 		if o.agent == "" {
 			fmt.Fprintln(a.Stdout, summaryOf(all))
 		}
-	} else if err := a.printFoundJSON(all); err != nil {
+	} else if err := a.printJSON(doctorOutput{len(bad) == 0, tool, all}); err != nil {
 		return err
 	}
 	if len(bad) == 0 {
@@ -136,14 +136,6 @@ func (a *App) greet(ctx context.Context, c doctor.Config, name string, command [
 	return doctor.Greet(ctx, c, chosen, a.secrets), nil
 }
 
-func (a *App) printFoundJSON(all []doctor.Finding) error {
-	text, err := jsonvalue.MarshalIndent(doctorOutput{len(doctor.Worst(all)) == 0, tool, all}, "", "  ")
-	if err == nil {
-		_, err = fmt.Fprintln(inJSON{a.Stdout}, a.secrets.String(string(text)))
-	}
-	return err
-}
-
 // printFound prints findings below their groups, for a terminal of so many columns.
 func (a *App) printFound(all []doctor.Finding, columns int) {
 	p := foundPrinter{App: a, paint: newPaint(a), columns: columns, names: make(map[string]int)}
@@ -170,11 +162,11 @@ func summaryOf(all []doctor.Finding) string {
 			agents++
 		}
 	}
-	installed := count(agents, "kind") + " of agents installed"
+	installed := excerpt.Count(agents, "kind") + " of agents installed"
 	if agents == 0 {
 		installed = "no agent is installed: there is the built-in one, fake-acp"
 	}
-	return fmt.Sprintf("%d bad, %s; %s", states[doctor.Bad], count(states[doctor.Noted], "note"), installed)
+	return fmt.Sprintf("%d bad, %s; %s", states[doctor.Bad], excerpt.Count(states[doctor.Noted], "note"), installed)
 }
 
 // columns is how wide standard output is; what is no terminal has room.

@@ -61,6 +61,6 @@ func TestFound(t *testing.T) {
 	a := &App{Stdout: &door{w: &out}, secrets: new(secret.Set)}
 	a.secrets.Mark("KEY", "sk-test-hidden")
 	all[4].Facts = map[string]any{"version": "0.99.0"}
-	require.NoError(t, a.printFoundJSON(all[4:]))
+	require.NoError(t, a.printJSON(doctorOutput{len(doctor.Worst(all[4:])) == 0, tool, all[4:]}))
 	golden.Equal(t, "testdata/doctor-json.golden", out.String())
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // door is what the command prints its text through, line by line: whatever an agent, a judge or a file says in it, it
@@ -65,6 +66,15 @@ func colored(lines string) string {
 	}
 	b.WriteString(excerpt.Harmless(lines[at:]))
 	return b.String()
+}
+
+// printJSON prints a value as JSON of several lines, without secrets.
+func (a *App) printJSON(v any) error {
+	text, err := jsonvalue.Indent(v)
+	if err == nil {
+		_, err = io.WriteString(inJSON{a.Stdout}, a.secrets.String(string(text)))
+	}
+	return err
 }
 
 // inJSON makes JSON that is written to it harmless for CI systems: what a string holds means the same afterwards.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -31,10 +32,10 @@ type dryRun struct {
 func (d dryRun) print() {
 	d.line("playbook", d.playbook.File)
 	d.line("mode", fmt.Sprintf("%s, sandbox %s, %s at a time", d.cfg.Mode, d.preview.Sandbox,
-		count(d.preview.Parallel, "unit")))
-	units := count(len(d.preview.Units), "unit")
+		excerpt.Count(d.preview.Parallel, "unit")))
+	units := excerpt.Count(len(d.preview.Units), "unit")
 	if len(d.preview.Units) < d.of {
-		units = fmt.Sprintf("%d of %s selected (%s)", len(d.preview.Units), count(d.of, "unit"),
+		units = fmt.Sprintf("%d of %s selected (%s)", len(d.preview.Units), excerpt.Count(d.of, "unit"),
 			d.cfg.Keep.SelectedBy)
 	}
 	d.line("units", units)
@@ -54,7 +55,7 @@ func (d dryRun) print() {
 	}
 	if missing > 0 {
 		fmt.Fprintf(d.w, "\n%s without a cassette would end in error: --mode missing records them\n",
-			count(missing, "unit"))
+			excerpt.Count(missing, "unit"))
 	}
 }
 
@@ -114,7 +115,7 @@ func (d dryRun) variants() {
 	}
 	from := "no agent has run in a former run"
 	if n := d.past.units(); n > 0 {
-		from = fmt.Sprintf("the medians of %s of former runs", count(n, "unit"))
+		from = fmt.Sprintf("the medians of %s of former runs", excerpt.Count(n, "unit"))
 	}
 	fmt.Fprintf(d.w, "\n%s\ntime, tokens and cost of a unit: %s\n", strings.Join(lines, "\n"), from)
 	if designed > 0 {
@@ -230,14 +231,14 @@ func limitsOf(l plan.Limits) string {
 		text string
 	}{
 		{l.Timeout > 0, l.Timeout.String()},
-		{l.MaxToolCalls > 0, count(l.MaxToolCalls, "tool call")},
+		{l.MaxToolCalls > 0, excerpt.Count(l.MaxToolCalls, "tool call")},
 		{l.MaxTokens > 0, fmt.Sprintf("%d tokens", l.MaxTokens)},
 		{l.MaxCostUSD > 0, fmt.Sprintf("$%.2f", l.MaxCostUSD)},
 		{l.Until != "", "until fires and silent are " + l.Until},
 		{l.Memory > 0, "memory " + sizeText(l.Memory)},
 		{l.CPUs > 0, fmt.Sprintf("%g processors", l.CPUs)},
 		{l.Disk > 0, "disk " + sizeText(l.Disk)},
-		{l.Processes > 0, count(l.Processes, "thread")},
+		{l.Processes > 0, excerpt.Count(l.Processes, "thread")},
 	} {
 		if limit.set {
 			parts = append(parts, limit.text)

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lint"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -77,15 +77,13 @@ func (a *App) lint(ctx context.Context, o lintOptions, files []string) error {
 		}
 	}
 	if o.asJSON {
-		found, err := jsonvalue.MarshalIndent(all, "", "  ")
-		if err != nil {
+		if err := a.printJSON(all); err != nil {
 			return err
 		}
-		fmt.Fprintln(inJSON{a.Stdout}, a.secrets.String(string(found)))
 	}
 	switch {
 	case bad > 0:
-		return usageError("lint: %d of %s not valid", bad, count(len(files), "file")).hint(next)
+		return usageError("lint: %d of %s not valid", bad, excerpt.Count(len(files), "file")).hint(next)
 	case len(all.Findings) > 0:
 		return foundError("lint", len(all.Findings))
 	}
@@ -95,7 +93,7 @@ func (a *App) lint(ctx context.Context, o lintOptions, files []string) error {
 // foundError is the error of a command that found something.
 func foundError(command string, findings int) error {
 	return &exitError{
-		code: exitFailed, err: errors.New(command + ": " + count(findings, "finding")),
+		code: exitFailed, err: errors.New(command + ": " + excerpt.Count(findings, "finding")),
 		next: "mend what was found, or accept it with its reason: " +
 			"`lint: {accept: [{rule: RULE, where: WHERE, why: ...}]}`",
 	}

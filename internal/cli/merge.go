@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -75,7 +76,7 @@ func (a *App) merge(ctx context.Context, o mergeOptions, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stderr, "merged %s into %s\n", count(len(parts), "shard"), merged.ID())
+	fmt.Fprintf(a.Stderr, "merged %s into %s\n", excerpt.Count(len(parts), "shard"), merged.ID())
 	if m := merged.Manifest(); merged.Missing == nil && len(jobs) < len(m.Jobs) {
 		err := errors.Join(merged.Finish(rundir.StateInterrupted), merged.Close())
 		if err != nil {

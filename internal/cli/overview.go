@@ -44,7 +44,7 @@ func summarise(w io.Writer, rep *report.Report, columns int, why bool) {
 		}
 	}
 	if more := len(reasons) - shownReasons; more > 0 {
-		fmt.Fprintf(w, "  and %s\n", count(more, "other reason"))
+		fmt.Fprintf(w, "  and %s\n", excerpt.Count(more, "other reason"))
 	}
 }
 

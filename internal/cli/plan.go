@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/stats"
@@ -278,8 +279,8 @@ func (d design) wanted(drop float64, h history) string {
 	case trials == 0:
 		return "no number of trials of these cases does"
 	case units > plan.MaxUnits:
-		return fmt.Sprintf("%s of each case, more than a run may have", count(trials, "trial"))
+		return fmt.Sprintf("%s of each case, more than a run may have", excerpt.Count(trials, "trial"))
 	}
-	return fmt.Sprintf("%s of each case, %s, price %s", count(trials, "trial"), count(units, "unit"),
+	return fmt.Sprintf("%s of each case, %s, price %s", excerpt.Count(trials, "trial"), excerpt.Count(units, "unit"),
 		h.price(slices.Repeat(d.first, trials)))
 }

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lint"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -69,7 +71,7 @@ func (a *App) validate(ctx context.Context, o validateOptions, files []string) e
 	}
 	switch {
 	case bad > 0:
-		return usageError("validate: %d of %s not valid", bad, count(len(files), "file")).hint(next)
+		return usageError("validate: %d of %s not valid", bad, excerpt.Count(len(files), "file")).hint(next)
 	case findings > 0:
 		return foundError("validate", findings)
 	}
@@ -106,9 +108,9 @@ func (a *App) validateFile(
 		}
 		found.Findings = append(found.Findings, passed...)
 	}
-	line = fmt.Sprintf("%s: %s, %s", file, count(len(plan.Jobs), "job"), count(len(plan.Units), "unit"))
+	line = fmt.Sprintf("%s: %s, %s", file, excerpt.Count(len(plan.Jobs), "job"), excerpt.Count(len(plan.Units), "unit"))
 	if n := len(found.Findings); n > 0 {
-		return fmt.Sprintf("found %s, %s", line, count(n, "finding")), found, nil
+		return fmt.Sprintf("found %s, %s", line, excerpt.Count(n, "finding")), found, nil
 	}
 	return "ok " + line, found, nil
 }
@@ -150,10 +152,7 @@ the schema can still have errors: "sdd-eval validate" finds all of them.`,
 // loadPlan reads the user's playbook, whose path is absolute. Errors in the playbook cite its path relative to the
 // working directory, results cite it relative to the root. Ablate is as in [plan.Source].
 func (a *App) loadPlan(cfg engine.Config, file string, ablate ...string) (*plan.Plan, error) {
-	shown, err := filepath.Rel(a.Dir, file)
-	if err != nil || !filepath.IsLocal(shown) {
-		shown = file
-	}
+	shown := a.shown(file)
 	if err := a.elsewhere(shown); err != nil {
 		return nil, err
 	}
@@ -208,8 +207,5 @@ func nameBelow(root, file string) string {
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return file
+	return disk.Shown(root, file)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 )
@@ -274,7 +275,7 @@ func (p *progress) totals() string {
 	for _, n := range p.ended {
 		done += n
 	}
-	parts := []string{fmt.Sprintf("%d/%s", done, count(p.total, "unit"))}
+	parts := []string{fmt.Sprintf("%d/%s", done, excerpt.Count(p.total, "unit"))}
 	parts = append(parts, p.ended.words(result.Pass, result.Completed)...)
 	parts = append(parts, clock(p.now().Sub(p.began)))
 	if left, known := p.left(p.total - done); known {

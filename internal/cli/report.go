@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/report"
@@ -317,10 +318,10 @@ func (a *App) importHuman(ctx context.Context, rootFlag, run, file string) error
 	}
 	var what []string
 	if n := len(scores.Variants); n > 0 {
-		what = append(what, "scores of "+printable(scores.Rater)+" for "+count(n, "variant"))
+		what = append(what, "scores of "+printable(scores.Rater)+" for "+excerpt.Count(n, "variant"))
 	}
 	if n := len(scores.Units); n > 0 {
-		what = append(what, "labels of "+printable(scores.Rater)+" for "+count(n, "unit"))
+		what = append(what, "labels of "+printable(scores.Rater)+" for "+excerpt.Count(n, "unit"))
 	}
 	fmt.Fprintf(a.Stderr, "%s: %s\n", added, strings.Join(what, ", "))
 	if _, err = rebuildReport(ctx, a, r, reporting{formats: report.Usual()}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -79,13 +80,13 @@ func (a *App) list(rootFlag string) error {
 		outcomes, file := "?", s.Playbook
 		state := string(s.State)
 		if s.Problems > 0 {
-			state += ", " + count(s.Problems, "problem")
+			state += ", " + excerpt.Count(s.Problems, "problem")
 		}
 		counts, err := s.Outcomes()
 		if err == nil {
 			outcomes = tally(counts).of(s.Units).String()
 			if s.Of > 0 {
-				outcomes += fmt.Sprintf(" (%d of %s)", s.Units, count(s.Of, "unit"))
+				outcomes += fmt.Sprintf(" (%d of %s)", s.Units, excerpt.Count(s.Of, "unit"))
 			}
 		} else {
 			state = "unreadable"
@@ -125,6 +126,6 @@ func (a *App) clean(rootFlag string, keep int) error {
 	for _, id := range removed {
 		fmt.Fprintln(a.Stdout, id)
 	}
-	fmt.Fprintf(a.Stderr, "removed %s\n", count(len(removed), "run"))
+	fmt.Fprintf(a.Stderr, "removed %s\n", excerpt.Count(len(removed), "run"))
 	return err
 }

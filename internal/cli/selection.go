@@ -48,7 +48,7 @@ func (s selection) choose(ids []string) ([]string, error) {
 	})
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("%s: no unit is called that: of %s there are those of the cases %s under the "+
-			"variants %s", s, count(len(ids), "unit"), some(cases), some(variants))
+			"variants %s", s, excerpt.Count(len(ids), "unit"), some(cases), some(variants))
 	}
 	return chosen, nil
 }

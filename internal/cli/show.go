@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -100,7 +101,7 @@ func (a *App) show(w io.Writer, columns int, rootFlag, id string, selected selec
 	}
 	s.head(units)
 	if selected != (selection{}) {
-		fmt.Fprintf(w, "shown      %d of %s: %s\n", len(ids), count(len(s.manifest.Units), "unit"),
+		fmt.Fprintf(w, "shown      %d of %s: %s\n", len(ids), excerpt.Count(len(s.manifest.Units), "unit"),
 			printable(selected.String()))
 		s.units(units, ids)
 	} else {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
@@ -276,7 +277,8 @@ func (a *App) findSkills(ctx context.Context, o skillOptions) (suites []*skill.S
 			"is for").hint("remove --plugin")
 	}
 	if len(suites) == 0 {
-		fmt.Fprintf(a.Stderr, "of %s none has changed since %s\n", count(len(places), "skill"), printable(o.changed))
+		fmt.Fprintf(a.Stderr, "of %s none has changed since %s\n", excerpt.Count(len(places), "skill"),
+			printable(o.changed))
 	}
 	return suites, others, nil
 }

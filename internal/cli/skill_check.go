@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/skill"
 	"github.com/sdd-eval/sdd-eval/internal/suite"
 )
@@ -46,11 +46,9 @@ func (a *App) checkSkills(suites []*skill.Suite, others []string, o skillOptions
 		fmt.Fprint(a.Stdout, a.secrets.String(text.String()))
 	}
 	if o.asJSON {
-		text, err := jsonvalue.MarshalIndent(out, "", "  ")
-		if err != nil {
+		if err := a.printJSON(out); err != nil {
 			return err
 		}
-		fmt.Fprintln(inJSON{a.Stdout}, a.secrets.String(string(text)))
 	} else if len(others) > 0 {
 		fmt.Fprintln(a.Stderr, "note: no known eval file in: "+strings.Join(out.NotRead, ", "))
 		for _, other := range others {
@@ -83,7 +81,7 @@ func (a *App) runsOther(dir string) string {
 func (a *App) writeSuggestions(w *strings.Builder, s *skill.Suite) {
 	all := s.Suggest()
 	fmt.Fprintf(w, "\n%s that code could decide, by the words of its text; read each before you take it over\n",
-		count(len(all), "check"))
+		excerpt.Count(len(all), "check"))
 	for _, g := range all {
 		fmt.Fprintf(w, "%s:%d: %s:\n    %s\n", a.shownFile(g.At.File), g.At.Line, g.Case, printable(g.Check))
 	}

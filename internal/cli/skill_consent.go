@@ -17,6 +17,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
@@ -54,10 +55,10 @@ func (a *App) consent(ctx context.Context, o skillOptions, runs []*skillRun) (ag
 	var questions []string
 	if len(unknown) > 0 {
 		questions = append(questions, fmt.Sprintf("Run this with an agent under your account, %s? It is asked once, "+
-			"until the skill changes. y or n:", count(sessions, "session")))
+			"until the skill changes. y or n:", excerpt.Count(sessions, "session")))
 	}
 	if sessions > manySessions {
-		questions = append(questions, fmt.Sprintf("Start %s? y or n:", count(sessions, "session")))
+		questions = append(questions, fmt.Sprintf("Start %s? y or n:", excerpt.Count(sessions, "session")))
 	}
 	if !o.yes {
 		if err := a.ask(ctx, questions...); err != nil {
@@ -71,7 +72,7 @@ func (a *App) consent(ctx context.Context, o skillOptions, runs []*skillRun) (ag
 			args = append(args, "--changed", o.changed, "--case", o.cases, "--mode", o.mode, "--resume", o.resume,
 				"--budget-usd", o.budget)
 			return false, usageError("skill: %w to %s with an agent under your account: --yes does", err,
-				count(sessions, "session")).hint(o.line(args...))
+				excerpt.Count(sessions, "session")).hint(o.line(args...))
 		}
 	}
 	for _, r := range unknown {
@@ -260,9 +261,9 @@ func (a *App) agree(r *skillRun, name string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	text, err := jsonvalue.MarshalIndent(skillAgreement{name, r.suite.Root, a.Now().UTC()}, "", "  ")
+	text, err := jsonvalue.Indent(skillAgreement{name, r.suite.Root, a.Now().UTC()})
 	if err != nil {
 		return err
 	}
-	return a.secrets.WriteFile(file, append(text, '\n'), 0o600)
+	return a.secrets.WriteFile(file, text, 0o600)
 }

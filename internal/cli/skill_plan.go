@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // announce says what a run of a skill would do, take and cost.
@@ -39,7 +40,7 @@ func (a *App) announce(r *skillRun) {
 	}
 	n := r.sessions()
 	line("mode", fmt.Sprintf("%s, sandbox %s: %s with the agent, %d replayed", r.cfg.Mode, r.preview.Sandbox,
-		count(n, "session"), r.replays()))
+		excerpt.Count(n, "session"), r.replays()))
 	if len(r.stale) > 0 {
 		line("stale", some(r.stale))
 	}
@@ -74,7 +75,7 @@ func (r *skillRun) judgeWords() string {
 	if r.judge.Kind != "" {
 		who = strings.Join(listed(r.judge.Kind, r.judge.Preset, r.judge.Model), ", ")
 	}
-	return fmt.Sprintf("%s, of %s", who, count(n, "check"))
+	return fmt.Sprintf("%s, of %s", who, excerpt.Count(n, "check"))
 }
 
 // design says how many sessions there are, and of what.
@@ -92,8 +93,8 @@ func (r *skillRun) design() string {
 	if r.options.front.triggers {
 		what = "trigger"
 	}
-	return fmt.Sprintf("%s × %d %s (%s) × %s: %s", count(len(cases), what), len(r.arms), arms,
-		strings.Join(r.arms, ", "), count(trials, "trial"), count(len(r.preview.Units), "session"))
+	return fmt.Sprintf("%s × %d %s (%s) × %s: %s", excerpt.Count(len(cases), what), len(r.arms), arms,
+		strings.Join(r.arms, ", "), excerpt.Count(trials, "trial"), excerpt.Count(len(r.preview.Units), "session"))
 }
 
 // leftOut names the cases that are not run.

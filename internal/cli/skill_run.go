@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/report"
@@ -415,7 +416,7 @@ func (a *App) runSkill(ctx context.Context, r *skillRun) (spent float64, err err
 		if arms, err = a.compareArms(r, done, err); len(arms) > 0 {
 			a.tellComparison(arms)
 		}
-		a.tellSkill(r, done, rep)
+		a.tellSkill(done, rep)
 	}
 	if rep != nil && err == nil {
 		if _, err = rep.Write([]string{report.SkillCreator}); errors.Is(err, report.ErrNotOfSkill) {
@@ -434,7 +435,7 @@ func (a *App) runSkill(ctx context.Context, r *skillRun) (spent float64, err err
 }
 
 // tellSkill says where the report is, and which cases were left out.
-func (a *App) tellSkill(r *skillRun, done engine.Finished, rep *report.Report) {
+func (a *App) tellSkill(done engine.Finished, rep *report.Report) {
 	came := tallyOf(done.Units, done.Listed).String() + notAsked(done.Units)
 	if done.Selected != "" {
 		came += "; " + done.Selected
@@ -453,7 +454,7 @@ func (a *App) skillVerdict(r *skillRun, done engine.Finished) error {
 	switch cases := slices.Concat(r.stale, r.unrecorded); {
 	case r.cfg.Mode == engine.Replay && len(cases) > 0:
 		slices.Sort(cases)
-		what := count(len(slices.Compact(cases)), "case")
+		what := excerpt.Count(len(slices.Compact(cases)), "case")
 		text := fmt.Errorf("the recordings of %s are stale or missing: a maintainer records them", what)
 		front.yes = false
 		err = &exitError{
@@ -463,14 +464,15 @@ func (a *App) skillVerdict(r *skillRun, done engine.Finished) error {
 	case len(r.unjudged) > 0: // be it that judges were skipped, which fails no unit
 		err = &exitError{
 			code: exitHarness,
-			err:  fmt.Errorf("not all checks were judged of %s: %s", count(len(r.unjudged), "case"), some(r.unjudged)),
+			err: fmt.Errorf("not all checks were judged of %s: %s", excerpt.Count(len(r.unjudged), "case"),
+				some(r.unjudged)),
 			next: front.line("--case", strings.Join(r.unjudged, ","), "--yes"),
 		}
 	default:
 		err = a.gateSkill(r, done)
 	}
 	if broken := r.broken(); len(broken) > 0 {
-		text := fmt.Errorf("%s cannot be run or judged: %s", count(len(broken), "case"), some(broken))
+		text := fmt.Errorf("%s cannot be run or judged: %s", excerpt.Count(len(broken), "case"), some(broken))
 		err = worse(err, &exitError{code: exitHarness, err: text, next: front.line("--check")})
 	}
 	return err

@@ -31,7 +31,7 @@ func atQueries(o skillOptions, s *skill.Suite) string {
 	n := len(s.Asked())
 	switch commands := s.Commands(); {
 	case commands > 0 && !o.triggers:
-		return "; " + count(commands, "prompt") + " with a /command, which --plugin runs"
+		return "; " + excerpt.Count(commands, "prompt") + " with a /command, which --plugin runs"
 	case o.triggers:
 		return "; and no query, as in evals/trigger-eval.json"
 	case n > 0:

@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/suite"
@@ -140,7 +141,7 @@ func doNotMap(s *suite.Suite) string {
 			bad++
 		}
 	}
-	return fmt.Sprintf("%d of %s not mapped", bad, count(len(s.Cases), "case"))
+	return fmt.Sprintf("%d of %s not mapped", bad, excerpt.Count(len(s.Cases), "case"))
 }
 
 // showSuite prints what maps and what does not.
@@ -158,9 +159,9 @@ func (a *App) showSuite(w io.Writer, s *suite.Suite) {
 			cases++
 		}
 	}
-	fmt.Fprintf(&out, "%s: %d of %s map\n", s.Name, cases, count(len(s.Cases), "case"))
+	fmt.Fprintf(&out, "%s: %d of %s map\n", s.Name, cases, excerpt.Count(len(s.Cases), "case"))
 	for _, kind := range slices.Sorted(maps.Keys(graders)) {
-		fmt.Fprintf(&out, "  %s: %d of %s\n", kind, mapped[kind], count(graders[kind], "grader"))
+		fmt.Fprintf(&out, "  %s: %d of %s\n", kind, mapped[kind], excerpt.Count(graders[kind], "grader"))
 	}
 	for _, p := range s.Playbooks {
 		fmt.Fprintf(&out, "  %s: %s\n", p.File, strings.Join(p.Cases, ", "))

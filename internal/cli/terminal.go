@@ -201,11 +201,3 @@ func width(s string) int {
 	}
 	return n
 }
-
-// count returns "1 unit", "2 units".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -65,9 +65,6 @@ func (l *claudeLine) talks() bool {
 	return l.Type == "user" || l.Type == "assistant" || l.Type == "system"
 }
 
-// parent returns the id of the line that this one follows, also where the context was compacted between them.
-func (l *claudeLine) parent() string { return cmp.Or(l.Parent, l.LogicalParent) }
-
 // Beginnings of texts that the program writes in the user's name.
 const (
 	claudeInterrupted = "[Request interrupted by user"
@@ -190,7 +187,7 @@ func claudeThread(lines []*claudeLine) (thread []*claudeLine, left int) {
 		if l.UUID == "" || l.Sidechain {
 			continue
 		}
-		if id := l.parent(); id != "" {
+		if id := cmp.Or(l.Parent, l.LogicalParent); id != "" {
 			if parent[l] = byID[id]; parent[l] == nil {
 				parent[l] = last // the line that it follows is not in the file
 			}

@@ -30,6 +30,7 @@ func Put(path string, perm fs.FileMode, fill func(io.Writer) error) error {
 
 // place is where files are written. An [*os.Root] is one.
 type place interface {
+	Stat(name string) (fs.FileInfo, error)
 	Open(name string) (*os.File, error)
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	Rename(from, to string) error
@@ -40,10 +41,11 @@ type place interface {
 // anywhere is the place of all paths.
 type anywhere struct{}
 
-func (anywhere) Open(name string) (*os.File, error) { return os.Open(name) }
-func (anywhere) Rename(from, to string) error       { return os.Rename(from, to) }
-func (anywhere) Link(from, to string) error         { return os.Link(from, to) }
-func (anywhere) Remove(name string) error           { return os.Remove(name) }
+func (anywhere) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+func (anywhere) Open(name string) (*os.File, error)    { return os.Open(name) }
+func (anywhere) Rename(from, to string) error          { return os.Rename(from, to) }
+func (anywhere) Link(from, to string) error            { return os.Link(from, to) }
+func (anywhere) Remove(name string) error              { return os.Remove(name) }
 
 func (anywhere) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(name, flag, perm)
@@ -112,42 +114,24 @@ var ErrNotRegular = errors.New("not a regular file")
 
 // OpenRegular opens the regular file at path for reading. It follows symbolic links. It does not block on a FIFO, and
 // does not open devices, since that may have effects.
-func OpenRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := CheckRegular(path, info); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|Nonblock, 0)
-	if err != nil {
-		return nil, err
-	}
-	return stillRegular(f)
-}
+func OpenRegular(path string) (*os.File, error) { return openRegular(anywhere{}, path) }
 
 // OpenRegularIn is [OpenRegular] for a file below root.
-func OpenRegularIn(root *os.Root, name string) (*os.File, error) {
-	info, err := root.Stat(name)
+func OpenRegularIn(root *os.Root, name string) (*os.File, error) { return openRegular(root, name) }
+
+func openRegular(in place, name string) (*os.File, error) {
+	info, err := in.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if err := CheckRegular(name, info); err != nil {
 		return nil, err
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|Nonblock, 0)
+	f, err := in.OpenFile(name, os.O_RDONLY|Nonblock, 0)
 	if err != nil {
 		return nil, err
 	}
-	return stillRegular(f)
-}
-
-// stillRegular returns f if it is a regular file, and otherwise closes it: the file may have been replaced before it
-// was opened.
-func stillRegular(f *os.File) (*os.File, error) {
-	info, err := f.Stat()
-	if err == nil {
+	if info, err = f.Stat(); err == nil { // it may have been replaced before it was opened
 		err = CheckRegular(f.Name(), info)
 	}
 	if err != nil {

@@ -28,6 +28,14 @@ func Within(root, dir string) Tree {
 	return Tree(dir)
 }
 
+// Shown returns a path as people read it: if it is below a directory by its name, relative to that, with slashes.
+func Shown(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
 // LinkError means that a symbolic link in a tree leads out of it.
 type LinkError struct {
 	Link   string // its path

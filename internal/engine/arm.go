@@ -43,7 +43,7 @@ func (r *Runner) armOf(ctx context.Context, v plan.Variant) (*arm, error) {
 	if a, ok := r.template.arms[v.ID]; ok {
 		return a, nil
 	}
-	a, err := r.loadArm(ctx, v)
+	a, err := r.layer().arm(ctx, v)
 	if err != nil {
 		return nil, fmt.Errorf("%s: variant %s: %w", v.Position, v.ID, err)
 	}
@@ -78,10 +78,6 @@ func (r *Runner) givenOf(ctx context.Context, c plan.Case) (*arm, error) {
 const maxHeld = 256 << 20
 
 func (r *Runner) layer() layer { return layer{r.pb, r.besidePlaybook, r.ours()} }
-
-func (r *Runner) loadArm(ctx context.Context, v plan.Variant) (*arm, error) {
-	return r.layer().arm(ctx, v)
-}
 
 // LaidFile is a file that a variant lays over workspaces. Source is the absolute path of what it is read from; empty:
 // it is written in the playbook.

@@ -139,10 +139,7 @@ func (r *Runner) addInput(all map[string]string, path string) error {
 
 // fromRoot is a path as people read it, without secrets: it stands in the run's manifest.
 func (r *Runner) fromRoot(path string) string {
-	if rel, err := filepath.Rel(r.cfg.Root, path); err == nil && filepath.IsLocal(rel) {
-		path = rel
-	}
-	return r.secrets.String(filepath.ToSlash(path))
+	return r.secrets.String(filepath.ToSlash(disk.Shown(r.cfg.Root, path)))
 }
 
 // addBeside adds what a script may import in ways that its text does not tell: the files of the same extension in its

@@ -47,7 +47,7 @@ func (r *Runner) passed(j plan.Job) bool {
 	}
 	for _, c := range r.plan.Cases() {
 		for _, v := range j.Variants() {
-			if r.progress.trials[trialsKey(c.ID, v)] < r.RequiredPasses() {
+			if r.progress.trials[trialsKey(c.ID, v)] < r.pb.Trials.Need() {
 				return false
 			}
 		}
@@ -123,9 +123,6 @@ func (r *Runner) restore(units []result.Unit, jobs []result.Job) {
 		}
 	}
 }
-
-// RequiredPasses returns how many trials of each case and variant have to pass.
-func (r *Runner) RequiredPasses() int { return r.pb.Trials.Need() }
 
 // account resolves how an agent is started and under which account. From here on nothing that is written may show the
 // preset's secrets.

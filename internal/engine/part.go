@@ -132,9 +132,7 @@ func (r *Runner) weights() (shard.Weights, error) {
 	return w, nil
 }
 
-// runs reports whether a unit is run, and InShard whether it is this process that runs it if anybody does.
-func (r *Runner) runs(u plan.Unit) bool { return r.cfg.Selected == nil || r.cfg.Selected(u) }
-
+// InShard reports whether it is this process that runs a unit if anybody does.
 func (r *Runner) InShard(u plan.Unit) bool {
 	return r.part == nil || r.part.own == nil || r.part.own(u)
 }
@@ -144,7 +142,7 @@ func (r *Runner) chosen(u plan.Unit) bool {
 	if r.part != nil {
 		return r.part.all(u)
 	}
-	return r.runs(u)
+	return r.cfg.Selected == nil || r.cfg.Selected(u)
 }
 
 // Before returns the jobs outside the matrix that are run before the units: each part runs those, since its units may

@@ -199,7 +199,7 @@ func (a *attempt) rejudge(ctx context.Context, was result.Unit) error {
 		return a.keepFormer(of, kept)
 	}
 	noModels := a.openJudgments()
-	in, err := a.formerEvidence(ctx, of, kept, hasFiles)
+	in, err := a.formerEvidence(of, kept, hasFiles)
 	if err != nil {
 		return err
 	}
@@ -216,9 +216,7 @@ func (a *attempt) rejudge(ctx context.Context, was result.Unit) error {
 }
 
 // formerEvidence is what evaluators look at in what the run keeps.
-func (a *attempt) formerEvidence(
-	ctx context.Context, of *rundir.Run, kept rundir.UnitDirs, hasFiles bool,
-) (evaluator.Input, error) {
+func (a *attempt) formerEvidence(of *rundir.Run, kept rundir.UnitDirs, hasFiles bool) (evaluator.Input, error) {
 	in, err := a.input()
 	if err != nil {
 		return in, err

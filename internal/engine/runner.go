@@ -434,8 +434,5 @@ func (r *Runner) shorten(err error, u plan.Unit) error {
 
 // rel is a path for people: relative to the root, if it is below it.
 func (r *Runner) rel(path string) string {
-	if rel, err := filepath.Rel(r.cfg.Root, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return path
+	return disk.Shown(r.cfg.Root, path)
 }

@@ -36,7 +36,7 @@ func (e *DivergenceError) Error() string {
 	showArgs(&b, e.Args)
 	switch {
 	case e.Times > 0:
-		fmt.Fprintf(&b, "  recorded %s, asked for the %s time; the last recording: %s", times(e.Times),
+		fmt.Fprintf(&b, "  recorded %s, asked for the %s time; the last recording: %s", excerpt.Times(e.Times),
 			ordinal(e.Asked), e.Nearest.Position)
 	case e.Nearest == nil:
 		b.WriteString("  nothing was recorded")
@@ -79,13 +79,6 @@ func (r *Recording) diverged(tool string, args any, asked int) *DivergenceError 
 	d := firstDifference("", e.Nearest.Args, args)
 	e.Field, e.Was, e.Is = d.field, d.was, d.is
 	return e
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 func ordinal(n int) string {
@@ -153,8 +146,8 @@ func similarity(a, b any) float64 {
 		}
 	case string:
 		if b, ok := b.(string); ok {
-			start := commonPrefix(a, b)
-			return share(float64(start+commonSuffix(a[start:], b[start:])), max(len(a), len(b)))
+			start, end := excerpt.Common([]byte(a), []byte(b))
+			return share(float64(start+end), max(len(a), len(b)))
 		}
 	}
 	if jsonvalue.Equal(a, b) {
@@ -181,22 +174,6 @@ func union(a, b map[string]any) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-func commonPrefix(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-func commonSuffix(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
 }
 
 // difference is a place in which two values differ, as people are shown it.

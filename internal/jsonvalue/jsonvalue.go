@@ -217,6 +217,12 @@ func MarshalIndent(v any, prefix, indent string) ([]byte, error) {
 	return indented(line, prefix, indent), err
 }
 
+// Indent is [Marshal] with a line for each value and a final newline, as files have it.
+func Indent(v any) ([]byte, error) {
+	data, err := MarshalIndent(v, "", "  ")
+	return append(data, '\n'), err
+}
+
 // Compact returns a decoded value as JSON on one line. It escapes characters that are not printable, so that an agent's
 // text cannot reach a terminal as a control sequence.
 func Compact(v any) string {

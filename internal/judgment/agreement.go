@@ -54,14 +54,14 @@ func (a *Agreements) Write(tree disk.Tree, path, name string, mask *secret.Set) 
 	if was, err := readAgreements(path, name); err == nil && was.Playbook != a.Playbook {
 		return was.another(name, a.Playbook)
 	}
-	data, err := jsonvalue.MarshalIndent(a, "", "  ")
+	data, err := jsonvalue.Indent(a)
 	if err != nil {
 		return err
 	}
 	if err := tree.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return tree.Replace(path, mask.JSON(append(data, '\n')), 0o644)
+	return tree.Replace(path, mask.JSON(data), 0o644)
 }
 
 // another is the error for agreements that are not those of a playbook.

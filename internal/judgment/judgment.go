@@ -382,21 +382,14 @@ func compareKeys(a, b callKey) int {
 // likeness is larger for questions that are more alike: with the same model first, then the same system message, then
 // the longest common beginning of the prompts.
 func likeness(a, b llm.Request) int {
-	n := common(a.User, b.User) + common(questionOf(a).Check, questionOf(b).Check)
+	n, _ := excerpt.Common([]byte(a.User), []byte(b.User))
+	check, _ := excerpt.Common([]byte(questionOf(a).Check), []byte(questionOf(b).Check))
+	n += check
 	if a.System == b.System {
 		n += 1 << 40
 	}
 	if a.Judge() == b.Judge() {
 		n += 1 << 50
-	}
-	return n
-}
-
-// common returns the length of the common prefix of two texts, in bytes.
-func common(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
 	}
 	return n
 }

@@ -80,7 +80,7 @@ func (r Request) Prompt() string {
 // ParseVerdicts reads an agent's reply about checks. One that does not have exactly one verdict on each of them is an
 // error, and so is whatever [ParseObject] would not take around an object.
 func ParseVerdicts(text string, checks []Check) ([]Verdict, error) {
-	raw, err := parseList(text)
+	raw, err := parseOne(text, list)
 	if err != nil {
 		return nil, err
 	}

@@ -16,14 +16,12 @@ import (
 // array, and an object with a duplicate key.
 func ParseObject(text string) (json.RawMessage, error) { return parseOne(text, object) }
 
-// parseList finds the one JSON list in a reply, by the rules of [ParseObject].
-func parseList(text string) (json.RawMessage, error) { return parseOne(text, list) }
-
 // shape is what of JSON a reply is to have: how that begins, and what it is called.
 type shape struct{ open, name string }
 
 var object, list = shape{"{", "object"}, shape{"[", "list"}
 
+// parseOne finds the one object or list in a reply, by the rules of [ParseObject].
 func parseOne(text string, as shape) (json.RawMessage, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the reply is not valid UTF-8")

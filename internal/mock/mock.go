@@ -5,7 +5,6 @@ package mock
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -300,6 +299,3 @@ func utf16Len(s string) int {
 	}
 	return n
 }
-
-// names are those of the tools, sorted.
-func (s *Server) names() []string { return slices.Sorted(maps.Keys(s.Tools)) }

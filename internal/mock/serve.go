@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
@@ -84,7 +86,7 @@ func (s *Server) answer(r request) (any, *failure) {
 		return map[string]any{}, nil
 	case "tools/list":
 		tools := []map[string]any{}
-		for _, name := range s.names() {
+		for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 			t := s.Tools[name]
 			tools = append(tools, map[string]any{
 				"name": name, "description": t.Description, "inputSchema": t.InputSchema,

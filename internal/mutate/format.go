@@ -319,8 +319,7 @@ func JSON(reports []Report, strict bool) ([]byte, error) {
 		}
 		all = append(all, j)
 	}
-	data, err := jsonvalue.MarshalIndent(all, "", "  ")
-	return append(data, '\n'), err
+	return jsonvalue.Indent(all)
 }
 
 type junitSuites struct {

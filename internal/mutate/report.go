@@ -278,7 +278,8 @@ func (u UnitReport) explain(f *Finding, of plan.Unit) {
 		return
 	}
 	op := Operators()[slices.IndexFunc(Operators(), func(o Operator) bool { return o.ID == f.Operator })]
-	f.Parts, f.Diff, f.Advice = parting(u.Recorded, f.Turns), diff(u.Recorded, f.Turns), op.advice(f.Mutant)
+	f.Parts, f.Advice = parting(u.Recorded, f.Turns), op.advice(f.Mutant)
+	f.Diff = unified(lines(u.Recorded), lines(f.Turns))
 	if of.Variant.InGo {
 		f.Advice = "a scorer that looks at " + map[Sense]string{
 			Files: "the files that the agent leaves", Calls: "the calls that the agent makes",

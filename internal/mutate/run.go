@@ -342,11 +342,6 @@ func eventsOf(turns []cassette.Turn) (all []trajectory.Event) {
 	return all
 }
 
-// diff shows how a mutant differs from the recorded session, up to a limit.
-func diff(was, is []cassette.Turn) string {
-	return unified(lines(was), lines(is))
-}
-
 // lines writes a session a line an event, and its changes with their contents.
 func lines(turns []cassette.Turn) string {
 	var b strings.Builder

@@ -60,11 +60,11 @@ func Schema(kinds Kinds) []byte {
 		},
 	}
 
-	data, err := jsonvalue.MarshalIndent(root, "", "  ")
+	data, err := jsonvalue.Indent(root)
 	if err != nil {
 		panic("plan: " + err.Error()) // it consists of text and numbers
 	}
-	return append(data, '\n')
+	return data
 }
 
 // schema returns the schema of an evaluator: the keys that all have, and for each type its own.

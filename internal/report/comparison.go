@@ -24,8 +24,7 @@ type ComparisonFormat struct {
 // ComparisonFormats is the table of all of them, beside the text for terminals.
 var ComparisonFormats = []ComparisonFormat{
 	{"json", func(all []*compare.Comparison, _ compare.Gate) ([]byte, error) {
-		data, err := jsonvalue.MarshalIndent(all, "", "  ")
-		return append(data, '\n'), err
+		return jsonvalue.Indent(all)
 	}},
 	{"md", comparisonMarkdown},
 	{"html", comparisonHTML},

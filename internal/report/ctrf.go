@@ -80,8 +80,7 @@ func (rep *Report) CTRF() ([]byte, error) {
 		Passed: all.Tests - all.Failures - all.Errors - all.Skipped,
 		Start:  began.UnixMilli(), Stop: ended.UnixMilli(),
 	}
-	data, err := jsonvalue.MarshalIndent(out, "", "  ")
-	return append(data, '\n'), err
+	return jsonvalue.Indent(out)
 }
 
 func (rep *Report) ctrfTest(s junitSuite, c junitCase) ctrfTest {

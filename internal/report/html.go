@@ -47,7 +47,7 @@ type index struct {
 	Rule     string         `json:"rule"`
 	Notes    []string       `json:"notes"`
 	Variants []Variant      `json:"variants"`
-	Axes     []Axis         `json:"axes,omitempty"`
+	Axes     []rundir.Axis  `json:"axes,omitempty"`
 	Cases    []indexCase    `json:"cases"`
 	Task     *Case          `json:"task,omitempty"` // of a run with one case
 	Results  []indexResult  `json:"results"`

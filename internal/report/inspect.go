@@ -130,11 +130,11 @@ func (rep *Report) inspect(write func(name string, data []byte) error) error {
 		if err != nil {
 			return fmt.Errorf("variant %s: %w", v.ID, err)
 		}
-		data, err := jsonvalue.MarshalIndent(log, "", "  ")
+		data, err := jsonvalue.Indent(log)
 		if err != nil {
 			return err
 		}
-		if err := write(inspectDir+"/"+v.ID+".json", append(data, '\n')); err != nil {
+		if err := write(inspectDir+"/"+v.ID+".json", data); err != nil {
 			return err
 		}
 	}

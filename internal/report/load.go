@@ -109,7 +109,7 @@ func (s source) report() (*Report, error) {
 		Version: 1,
 		Run: Run{
 			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State),
-			Tool: m.Tool, Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials,
+			Tool: m.Tool, Mode: m.Mode, Sandbox: m.Sandbox, Playbook: m.Playbook, Trials: m.Trials,
 			Need: m.Need, NeedScore: m.NeedScore, Judged: m.Evaluators, Again: m.Again, Rejudged: m.Rejudged,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
@@ -124,9 +124,7 @@ func (s source) report() (*Report, error) {
 			ReferenceAnswer: c.ReferenceAnswer, Digests: c.Digests,
 		})
 	}
-	for _, a := range m.Axes {
-		rep.Axes = append(rep.Axes, Axis(a))
-	}
+	rep.Axes = m.Axes
 	if err := s.fillUnits(rep); err != nil {
 		return nil, err
 	}

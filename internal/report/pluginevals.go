@@ -155,8 +155,7 @@ func (rep *Report) pluginEvals() ([]byte, error) {
 		a.Cases = append(a.Cases, one)
 	}
 	a.sum()
-	data, err := jsonvalue.MarshalIndent(a, "", "  ")
-	return append(data, '\n'), err
+	return jsonvalue.Indent(a)
 }
 
 // endsGrader is the grader of a unit that failed although all its graders passed: by a limit, or by a step.

@@ -30,7 +30,7 @@ type Report struct {
 	Variants []Variant `json:"variants"`
 	Cases    []Case    `json:"cases"`
 	// Axes are those of the matrices that have made variants, in order.
-	Axes []Axis `json:"axes,omitempty"`
+	Axes []rundir.Axis `json:"axes,omitempty"`
 	// Results has each case under each variant, by the rule for trials, in the order of their units.
 	Results []Result `json:"results"`
 	// Jobs has the jobs outside the matrix, in the manifest's order.
@@ -50,15 +50,15 @@ type Report struct {
 
 // Run is what the manifest says about the run as a whole.
 type Run struct {
-	ID         string     `json:"run_id"`
-	Name       string     `json:"name"`
-	CreatedAt  time.Time  `json:"created_at"`
-	FinishedAt *time.Time `json:"finished_at"`
-	State      string     `json:"state"` // running, interrupted, finished
-	Tool       string     `json:"tool"`
-	Mode       string     `json:"mode"`
-	Sandbox    string     `json:"sandbox"`
-	Playbook   Playbook   `json:"playbook"`
+	ID         string          `json:"run_id"`
+	Name       string          `json:"name"`
+	CreatedAt  time.Time       `json:"created_at"`
+	FinishedAt *time.Time      `json:"finished_at"`
+	State      string          `json:"state"` // running, interrupted, finished
+	Tool       string          `json:"tool"`
+	Mode       string          `json:"mode"`
+	Sandbox    string          `json:"sandbox"`
+	Playbook   rundir.Playbook `json:"playbook"`
 	// Trials is the number of trials of each case under each variant; Need of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
@@ -77,12 +77,6 @@ type Run struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Playbook is the playbook of a run.
-type Playbook struct {
-	Path   string `json:"path"`
-	Digest string `json:"digest"`
-}
-
 // Selection says which of a playbook's units a run has.
 type Selection struct {
 	Units int `json:"units"`
@@ -92,12 +86,6 @@ type Selection struct {
 	By string `json:"by"`
 
 	text string // all of that for people
-}
-
-// Axis is an axis of a matrix, with the values that variants have on it, in order.
-type Axis struct {
-	Name   string   `json:"name"`
-	Values []string `json:"values"`
 }
 
 // Case is one task of the playbook.
@@ -248,6 +236,5 @@ func (rep *Report) Write(names []string) (files []string, err error) {
 
 // JSON returns report.json, which docs/reports.md describes.
 func (rep *Report) JSON() ([]byte, error) {
-	data, err := jsonvalue.MarshalIndent(rep, "", "  ")
-	return append(data, '\n'), err
+	return jsonvalue.Indent(rep)
 }

@@ -367,11 +367,11 @@ var endsScript = lazyregexp.New(`(?i)<(/?script|!--)`)
 func tame(data []byte) []byte { return []byte(endsScript.ReplaceAllString(string(data), "<\u200b$1")) }
 
 func (f *skillFiles) json(name string, v any) error {
-	data, err := jsonvalue.MarshalIndent(v, "", "  ")
+	data, err := jsonvalue.Indent(v)
 	if err != nil {
 		return err
 	}
-	return f.write(name, append(data, '\n'))
+	return f.write(name, data)
 }
 
 // benchmark writes what units came to, and benchmark.json.

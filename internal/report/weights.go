@@ -33,6 +33,5 @@ func (rep *Report) Weights() ([]byte, error) {
 		slices.Sort(seconds)
 		w.Seconds[of] = round((seconds[(len(seconds)-1)/2]+seconds[len(seconds)/2])/2, 3)
 	}
-	data, err := jsonvalue.MarshalIndent(w, "", "  ")
-	return append(data, '\n'), err
+	return jsonvalue.Indent(w)
 }

@@ -395,11 +395,11 @@ func (m *Manifest) checkSecrets(mask *secret.Set) error {
 
 // encode returns the manifest's masked bytes.
 func (m *Manifest) encode(mask *secret.Set) ([]byte, error) {
-	data, err := jsonvalue.MarshalIndent(m, "", "  ")
+	data, err := jsonvalue.Indent(m)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	if data = append(data, '\n'); len(data) > maxFile {
+	if len(data) > maxFile {
 		return nil, fmt.Errorf("%s: %w", manifestFile, &disk.SizeError{Size: int64(len(data)), Limit: maxFile})
 	}
 	return mask.JSON(data), nil

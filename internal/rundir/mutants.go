@@ -18,11 +18,11 @@ const (
 // SetMutants keeps whether the run's evals would notice a bad agent, in place of what was kept before.
 func (r *Run) SetMutants(m result.Mutants) error {
 	m.Version = 1
-	data, err := jsonvalue.MarshalIndent(m, "", "  ")
+	data, err := jsonvalue.Indent(m)
 	if err != nil {
 		return fmt.Errorf("run %s: write %s: %w", r.ID(), mutantsFile, err)
 	}
-	return r.WriteFile(mutantsFile, append(data, '\n'))
+	return r.WriteFile(mutantsFile, data)
 }
 
 // Mutants returns what [Run.SetMutants] has kept; nil: nothing.

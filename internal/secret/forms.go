@@ -107,7 +107,7 @@ func jsonForms(text string) []string {
 		panic(err) // a string can always be marshalled
 	}
 	html := unquoted(string(escapeHTML))
-	plain := jsonString(text)
+	plain := unquoted(string(appendQuoted(nil, []byte(text))))
 	slashes := strings.ReplaceAll(plain, "/", `\/`)
 	return []string{
 		html, plain, slashes,
@@ -121,8 +121,6 @@ func jsonForms(text string) []string {
 var dotNet = strings.NewReplacer(
 	`\"`, `\u0022`, "&", `\u0026`, "'", `\u0027`, "+", `\u002B`, "<", `\u003C`, ">", `\u003E`, "`", `\u0060`,
 )
-
-func jsonString(text string) string { return unquoted(string(appendQuoted(nil, []byte(text)))) }
 
 func unquoted(s string) string { return s[1 : len(s)-1] }
 

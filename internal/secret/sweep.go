@@ -372,7 +372,7 @@ func (w *sweep) file(ctx context.Context, p place) (found bool, err error) {
 	}
 	err = eachPart(f, info, func(r io.Reader, start int64) error {
 		room := int(min(info.Size()-start+1, pieceSize))
-		return w.part(ctx, p, &cutOff{ctx, r}, start, room, known)
+		return w.part(p, &cutOff{ctx, r}, start, room, known)
 	})
 	return len(known) > 0, err
 }
@@ -438,9 +438,7 @@ func (c *cutOff) Read(p []byte) (int, error) {
 
 // part searches a part of a file that begins at an offset, room bytes at a time, and adds to the secrets that are known
 // to be in the file.
-func (w *sweep) part(
-	ctx context.Context, p place, in io.Reader, base int64, room int, known map[string]bool,
-) error {
+func (w *sweep) part(p place, in io.Reader, base int64, room int, known map[string]bool) error {
 	buf, from := w.buf[:0], 0 // buf is the file from base on, which has been searched up to from
 	defer func() { w.buf = buf }()
 	for {

@@ -101,7 +101,8 @@ func (s *live) warnings() []string {
 	var lines []string
 	if n := s.noise; n.lines > 0 {
 		const text = "the agent wrote %s to its output, which is for the protocol alone: the first is %s"
-		lines = append(lines, fmt.Sprintf(text, count(n.lines, "line that is no message", "lines that are no messages"),
+		lines = append(lines, fmt.Sprintf(text,
+			excerpt.Plural(n.lines, "line that is no message", "lines that are no messages"),
 			excerpt.Quote(s.Secrets.String(n.first), maxShownLine)))
 	}
 	if s.client == nil {
@@ -109,17 +110,10 @@ func (s *live) warnings() []string {
 	}
 	if n := s.client.Stats().Unmatched; n > 0 {
 		const text = "the agent sent %s to requests that were not open: it answered twice, or what it was not asked"
-		lines = append(lines, fmt.Sprintf(text, count(n, "answer", "answers")))
+		lines = append(lines, fmt.Sprintf(text, excerpt.Count(n, "answer")))
 	}
 	return lines
 }
 
 // maxShownLine is how many characters of a line are shown that is no message.
 const maxShownLine = 120
-
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}

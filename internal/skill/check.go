@@ -2,6 +2,7 @@ package skill
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -183,7 +184,7 @@ func (r *reader) object(n *doc.Node, where string) (Check, bool) {
 	if !known {
 		if check.Type != "" && !forModels.MatchString(check.Type) {
 			r.add(Note, "type", n.Position(), where, fmt.Sprintf("type %q is not known: a model judges the check%s",
-				check.Type, doc.DidYouMean(check.Type, typeNames())), "")
+				check.Type, doc.DidYouMean(check.Type, slices.Sorted(maps.Keys(types)))), "")
 		}
 		check.By = Model
 		return check, true
@@ -205,15 +206,6 @@ func (r *reader) object(n *doc.Node, where string) (Check, bool) {
 		check.By, check.Rule = Text, rule
 	}
 	return check, true
-}
-
-func typeNames() []string {
-	var names []string
-	for name := range types {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 var namesTool = lazyregexp.New(`^[\p{L}_*][^\s|,(){}\[\]]*$`)
@@ -284,43 +276,4 @@ func (r *reader) expression(n *doc.Node, where string, op Op) (Pattern, bool) {
 		return Pattern{n.Text(), re}, true
 	}
 	return Pattern{}, false
-}
-
-// holds reports whether the rule holds for a text.
-func (rule Rule) holds(text string) bool {
-	for _, p := range rule.Patterns {
-		switch rule.Op {
-		case Absent:
-			if p.find(text) != nil {
-				return false
-			}
-		case Ordered:
-			at := p.find(text)
-			if at == nil {
-				return false
-			}
-			text = text[at[1]:]
-		default:
-			rest := text
-			for range rule.Min {
-				at := p.find(rest)
-				if at == nil {
-					return false
-				}
-				rest = rest[at[1]:]
-			}
-		}
-	}
-	return true
-}
-
-// find returns where the pattern is first found, nil if nowhere.
-func (p Pattern) find(text string) []int {
-	if p.Regexp != nil {
-		return p.Regexp.FindStringIndex(text)
-	}
-	if i := strings.Index(text, p.Text); i >= 0 {
-		return []int{i, i + len(p.Text)}
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/git"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -347,7 +348,7 @@ func (r *reader) otherFiles() error {
 			}
 		}
 		if n > 0 {
-			what := fmt.Sprintf("it looks like %s of evals, and is not read", plural(n, "prompt"))
+			what := fmt.Sprintf("it looks like %s of evals, and is not read", excerpt.Count(n, "prompt"))
 			r.add(Note, "not-read", doc.Position{File: r.File(file), Line: 1, Column: 1}, file, what,
 				"only "+evalsFile+" and files of triggers are")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/text"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -116,19 +117,18 @@ func (s *Suite) idle() {
 	}
 }
 
-// idlePasses reports whether a check is known to pass if nothing is done. Nobody knows what a model says.
+// idlePasses reports whether a check is known to pass if nothing is done. Nobody knows what a model says, and no check
+// of the answer passes an agent that gives none.
 func (s *Suite) idlePasses(c Case, k Check) bool {
-	switch k.By {
-	case Text:
-		return k.Rule.holds("")
-	case File:
-		for _, in := range c.Inputs {
-			for _, f := range in.Files {
-				if path.Join(in.To, f) != path.Clean(k.Rule.File) {
-					continue
-				}
+	if k.By != File {
+		return false
+	}
+	for _, in := range c.Inputs {
+		for _, f := range in.Files {
+			if path.Join(in.To, f) == path.Clean(k.Rule.File) {
 				data, err := disk.Tree(s.Root).ReadRegular(s.File(path.Join(in.From, f)), maxSearched)
-				return err == nil && k.Rule.holds(string(data))
+				key, patterns := k.Rule.looks()
+				return err == nil && text.Holds(key, patterns, k.Rule.Min, string(data))
 			}
 		}
 	}

@@ -275,21 +275,23 @@ func (w *writer) texts(c Case) {
 	}
 }
 
+// looks returns what a check of the evaluator text looks for, under which key.
+func (r Rule) looks() (key string, patterns []string) {
+	key = map[Op]string{Contains: "contains", Absent: "not_contains", Ordered: "ordered"}[r.Op]
+	for _, p := range r.Patterns {
+		pattern := p.Text
+		if p.Regexp != nil { // then all are expressions
+			key, pattern = map[Op]string{Contains: "matches", Absent: "not_matches"}[r.Op], p.Regexp.String()
+		}
+		patterns = append(patterns, pattern)
+	}
+	return key, patterns
+}
+
 // keys returns the keys of a check of the evaluator text.
 func (r Rule) keys() string {
-	var texts, expressions []string
-	for _, p := range r.Patterns {
-		if p.Regexp != nil {
-			expressions = append(expressions, p.Regexp.String())
-		} else {
-			texts = append(texts, p.Text)
-		}
-	}
-	key := map[Op]string{Contains: "contains", Absent: "not_contains", Ordered: "ordered"}[r.Op]
-	if expressions != nil { // then all are
-		key, texts = map[Op]string{Contains: "matches", Absent: "not_matches"}[r.Op], expressions
-	}
-	keys := key + ": " + quoteAll(texts)
+	key, patterns := r.looks()
+	keys := key + ": " + quoteAll(patterns)
 	if r.Op == Contains && r.Min > 1 {
 		keys += fmt.Sprintf(", min_count: %d", r.Min)
 	}

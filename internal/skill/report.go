@@ -241,8 +241,8 @@ func (r Report) WriteText(w io.Writer) error {
 		for _, f := range r.Installed {
 			size += f.Size
 		}
-		fmt.Fprintf(t, "installed\t%s: %s, %s, digest %s%s\n", line(r.Dir), plural(len(r.Installed), "file"),
-			plural(size, "byte"), orNone(r.Digest), r.leftOut())
+		fmt.Fprintf(t, "installed\t%s: %s, %s, digest %s%s\n", line(r.Dir), excerpt.Count(len(r.Installed), "file"),
+			excerpt.Count(size, "byte"), orNone(r.Digest), r.leftOut())
 	}
 	fmt.Fprintf(t, "cases\t%d%s\n", len(r.Cases), in(r.Evals))
 	if len(r.Queries) > 0 || len(r.Triggers) > 0 {
@@ -261,20 +261,20 @@ func (r Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(t, ", of which %d made from expected_output", c.Synthetic)
 	}
 	s := r.Sessions
-	fmt.Fprintf(t, "\nwould run\t%s × %d arms (with, without) × %s", plural(s.Cases, "case"), s.Arms,
-		plural(s.Trials, "trial"))
+	fmt.Fprintf(t, "\nwould run\t%s × %d arms (with, without) × %s", excerpt.Count(s.Cases, "case"), s.Arms,
+		excerpt.Count(s.Trials, "trial"))
 	if s.Queries == 1 {
 		fmt.Fprintf(t, ", 1 query × %d runs", s.Runs)
 	} else if s.Queries > 0 {
 		fmt.Fprintf(t, ", %d queries × %d runs", s.Queries, s.Runs)
 	}
-	fmt.Fprintf(t, ": %s\n", plural(s.Sessions, "session"))
+	fmt.Fprintf(t, ": %s\n", excerpt.Count(s.Sessions, "session"))
 	if s.Commands > 0 {
-		fmt.Fprintf(t, "skipped\t%s, which --plugin runs\n", plural(s.Commands, "case"))
+		fmt.Fprintf(t, "skipped\t%s, which --plugin runs\n", excerpt.Count(s.Commands, "case"))
 	}
 	for _, k := range r.Unknown {
 		fmt.Fprintf(t, "not used\tkey %s of a %s, %s, first at %s:%d\n", excerpt.Quote(k.Name, maxLine), k.In,
-			times(k.Count), line(k.File), k.Line)
+			excerpt.Times(k.Count), line(k.File), k.Line)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -298,13 +298,6 @@ func in(files ...string) string {
 		return ""
 	}
 	return " in " + line(strings.Join(files, ", "))
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // leftOut says what is left out for a reason of its own.
@@ -393,8 +386,8 @@ func (r Report) findings(w io.Writer) error {
 			fmt.Fprintf(w, "    %s\n", line(key.next))
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%s, %s, %s\n", plural(total[Error], "error"), plural(total[Warning], "warning"),
-		plural(total[Note], "note"))
+	_, err := fmt.Fprintf(w, "\n%s, %s, %s\n", excerpt.Count(total[Error], "error"),
+		excerpt.Count(total[Warning], "warning"), excerpt.Count(total[Note], "note"))
 	return err
 }
 
@@ -403,11 +396,4 @@ func again(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%d times)", n)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

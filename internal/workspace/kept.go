@@ -22,21 +22,12 @@ import (
 // listVersion is the version of both files.
 const listVersion = 1
 
-// listHead is the first line of a template's list, and listLine each further one.
+// listHead is the first line of a template's list. Each further one is an [Entry].
 type listHead struct {
 	Version int    `json:"version"`
 	Digest  string `json:"template"`
 	Dir     string `json:"dir"` // from the project's root, or absolute; empty: there are no files
 	Commit  string `json:"commit,omitempty"`
-}
-
-type listLine struct {
-	Path   string `json:"path"`
-	Kind   Kind   `json:"kind"`
-	Exec   bool   `json:"exec,omitempty"`
-	Size   int64  `json:"size,omitempty"`
-	Digest string `json:"sha256,omitempty"`
-	Target string `json:"target,omitempty"`
 }
 
 // keptFile is how one workspace differs from its template.
@@ -65,7 +56,7 @@ func (t *Template) List(dir string) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(listHead{listVersion, t.baseDigest(), dir, t.src.Commit})
 	for _, e := range t.base.Entries {
-		err = errors.Join(err, enc.Encode(listLine{e.Path, e.Kind, e.Exec, e.Size, e.Digest, e.Target}))
+		err = errors.Join(err, enc.Encode(e))
 	}
 	return text.Bytes(), err
 }
@@ -250,7 +241,7 @@ func decodeList(text []byte) (head listHead, entries []Entry, err error) {
 	number := 1
 	for line := range bytes.Lines(rest) {
 		number++
-		var l listLine
+		var l Entry
 		err := jsonvalue.DecodeStrict(line, &l, 0)
 		if err == nil {
 			err = checkPath(l.Path)
@@ -267,9 +258,7 @@ func decodeList(text []byte) (head listHead, entries []Entry, err error) {
 		if err != nil {
 			return head, nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		entries = append(entries, Entry{
-			Path: l.Path, Kind: l.Kind, Exec: l.Exec, Size: l.Size, Digest: l.Digest, Target: l.Target,
-		})
+		entries = append(entries, l)
 	}
 	if got := (Manifest{Entries: entries}).Digest(); got != head.Digest {
 		return head, nil, fmt.Errorf("its digest is %s, not %s: the file has changed", got, head.Digest)

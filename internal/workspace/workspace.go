@@ -28,19 +28,19 @@ const (
 // Entry is one file, directory or symbolic link of a workspace.
 type Entry struct {
 	// Path is relative to the workspace, with slashes.
-	Path string
-	Kind Kind
+	Path string `json:"path"`
+	Kind Kind   `json:"kind"`
 	// Exec says that the owner of the file may execute it.
-	Exec bool
+	Exec bool `json:"exec,omitempty"`
 	// Size is the length of a file, or of all files in an ignored directory, in bytes.
-	Size int64
+	Size int64 `json:"size,omitempty"`
 	// Digest is the SHA-256 of a file's content, or of everything in an ignored directory, in hexadecimal.
-	Digest string
+	Digest string `json:"sha256,omitempty"`
 	// Target is where a symbolic link points.
-	Target string
+	Target string `json:"target,omitempty"`
 	// Ignored marks entries whose content is not kept: a path that git ignores, with everything below it, or a symbolic
 	// link that may lead outside.
-	Ignored bool
+	Ignored bool `json:"-"`
 }
 
 // Manifest lists the entries of a workspace at one moment. The zero value is an empty workspace.

@@ -3,11 +3,11 @@ package claudecli
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
@@ -54,9 +54,9 @@ func title(tool string, in input, cwd string) string {
 	case tool == "Bash" && in.Command != "":
 		return in.Command
 	case tool == "Read" && in.FilePath != "":
-		return "Read " + shown(in.FilePath, cwd) + lines(int(in.Offset), int(in.Limit))
+		return "Read " + disk.Shown(cwd, in.FilePath) + lines(int(in.Offset), int(in.Limit))
 	case (tool == "Edit" || tool == "Write") && in.FilePath != "":
-		return tool + " " + shown(in.FilePath, cwd)
+		return tool + " " + disk.Shown(cwd, in.FilePath)
 	case tool == "WebFetch" && in.URL != "":
 		return "Fetch " + in.URL
 	case tool == "WebSearch" && in.Query != "":
@@ -78,14 +78,6 @@ func lines(offset, limit int) string {
 		return fmt.Sprintf(" (from line %d)", offset)
 	}
 	return ""
-}
-
-// shown returns a path as people see it: relative to the working directory if it is below that.
-func shown(path, cwd string) string {
-	if rel, err := filepath.Rel(cwd, path); cwd != "" && err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return path
 }
 
 // end returns the result of a call, and where its change begins, if it made one.

@@ -201,12 +201,12 @@ func Decode(r io.Reader) (*Trajectory, error) {
 
 // Encode returns the trajectory as JSON of several lines. A trajectory that [Check] refuses is an error.
 func Encode(t *Trajectory) ([]byte, error) {
-	data, err := jsonvalue.MarshalIndent(t, "", "  ")
+	data, err := jsonvalue.Indent(t)
 	if err != nil {
 		return nil, fmt.Errorf("encode trajectory: %w", err)
 	}
 	if err := Check(data); err != nil {
 		return nil, fmt.Errorf("encode trajectory: it is not valid: %w", err)
 	}
-	return append(data, '\n'), nil
+	return data, nil
 }

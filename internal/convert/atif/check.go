@@ -125,21 +125,14 @@ func shown(v any) string {
 	return jsonvalue.Type(v)
 }
 
-func isText(c *checker, path string, v any) {
-	if _, ok := v.(string); !ok {
-		c.addf(path, "must be a string, not %s", jsonvalue.Type(v))
-	}
-}
+var isText, isBool, isObject = is[string]("a string"), is[bool]("a boolean"), is[map[string]any]("an object")
 
-func isBool(c *checker, path string, v any) {
-	if _, ok := v.(bool); !ok {
-		c.addf(path, "must be a boolean, not %s", jsonvalue.Type(v))
-	}
-}
-
-func isObject(c *checker, path string, v any) {
-	if _, ok := v.(map[string]any); !ok {
-		c.addf(path, "must be an object, not %s", jsonvalue.Type(v))
+// is checks that a value has a type, which is called what.
+func is[T any](what string) func(c *checker, path string, v any) {
+	return func(c *checker, path string, v any) {
+		if _, ok := v.(T); !ok {
+			c.addf(path, "must be %s, not %s", what, jsonvalue.Type(v))
+		}
 	}
 }
 

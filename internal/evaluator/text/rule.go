@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
@@ -60,7 +61,7 @@ func (r rule) String() string {
 	text := verb + " " + some(shown, ", ")
 	switch {
 	case r.most > 0 && r.most == r.count:
-		text += ", " + times(r.count)
+		text += ", " + excerpt.Times(r.count)
 	case r.most > 0:
 		text += fmt.Sprintf(", %d to %d times", r.count, r.most)
 	case r.count > 1:
@@ -75,6 +76,24 @@ func some(texts []string, separator string) string {
 		return strings.Join(texts[:maxShown], separator) + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(texts, separator)
+}
+
+// Holds reports whether a check with this key, its patterns and this min_count holds of a text. One that cannot be
+// written does not.
+func Holds(key string, patterns []string, count int, text string) bool {
+	r := rule{op: key, count: count}
+	for _, p := range patterns {
+		compiled := pattern{text: p}
+		if strings.HasSuffix(key, "matches") {
+			var err error
+			if compiled.expression, err = expect.CompilePattern(p); err != nil {
+				return false
+			}
+		}
+		r.patterns = append(r.patterns, compiled)
+	}
+	_, holds := r.judge(source{text: text})
+	return holds
 }
 
 // judge reports whether the rule holds of a text, and what of the text decides, in one line.
@@ -94,21 +113,15 @@ func (r rule) judge(s source) (evidence string, holds bool) {
 		case len(places) == 0:
 			return fmt.Sprintf("%s is not found in %s, %s", p, s, s.begins()), false
 		case len(places) < r.count:
-			return fmt.Sprintf("%s is found %s, not %d, first %s", p, times(len(places)), r.count, s.at(places[0])),
-				false
+			return fmt.Sprintf("%s is found %s, not %d, first %s", p, excerpt.Times(len(places)), r.count,
+				s.at(places[0])), false
 		case r.most > 0 && len(places) > r.most:
-			return fmt.Sprintf("%s is found more than %s, then %s", p, times(r.most), s.at(places[r.most])), false
+			return fmt.Sprintf("%s is found more than %s, then %s", p, excerpt.Times(r.most),
+				s.at(places[r.most])), false
 		}
 		found = append(found, fmt.Sprintf("%s is %s", p, s.at(places[0])))
 	}
 	return some(found, "; "), true
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // nowhere is judge for patterns that must not be found.
