@@ -37,6 +37,9 @@ func (o *oracle) ask(name string, args [][]float64, want ...float64) {
 // TestAgainstR holds every figure that base R has, too, to R's, on random cases: easy and hard ones, with equally many
 // trials in both arms and not.
 func TestAgainstR(t *testing.T) {
+	if testing.Short() {
+		t.Skip("R is a process of its own")
+	}
 	rscript, err := exec.LookPath("Rscript")
 	if err != nil && os.Getenv("CI") == "" {
 		t.Skip("Rscript is not in PATH: install r-base-core")
