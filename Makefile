@@ -139,9 +139,11 @@ agents: fixtures/agents/node_modules/.package-lock.json ## Install the pinned re
 .PHONY: agents-latest
 agents-latest: ## Run the agents that npm serves today, pinned or not, and write how they differ to agents-latest.md; not part of CI.
 	mkdir -p fixtures/agents/latest && cp fixtures/agents/.npmrc fixtures/agents/latest
-	sed -E '/"(dependencies|optionalDependencies)"/,/}/s/"[0-9][^"]*"|@[0-9][^"]*"/"latest"/; s/codex-acp"latest"/codex-acp@latest"/' \
-	  fixtures/agents/package.json > fixtures/agents/latest/package.json
+	sed -E -e '/"(dependencies|optionalDependencies)"/,/}/s/"[0-9][^"]*"|@[0-9][^"]*"/"latest"/; s/codex-acp"latest"/codex-acp@latest"/' \
+	  -e 's/"dependencies": \{/&"@anthropic-ai\/claude-code": "latest",/' fixtures/agents/package.json > fixtures/agents/latest/package.json
 	cd fixtures/agents/latest && npm install --no-package-lock --no-audit --no-fund && npm run --silent programs
+	@# In the place of the one that the adapter brings, which is older.
+	cd fixtures/agents/latest/node_modules/@anthropic-ai/claude-code && node install.cjs && ln -sf ../@anthropic-ai/claude-code/bin/claude.exe ../../.bin/claude
 	SDD_EVAL_AGENTS='$(CURDIR)/fixtures/agents/latest/node_modules/.bin' SDD_EVAL_AGENTS_REPORT='$(CURDIR)/agents-latest.md' \
 	  $(GO) test -tags latest ./internal/livetest -run '^TestLatest$$' -count=1 -timeout 30m -v
 
