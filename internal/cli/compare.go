@@ -210,7 +210,8 @@ func (a *App) bless(rootFlag, word, name string) error {
 			hint("sdd-eval run, without a selection")
 	}
 	if b.State != rundir.StateFinished {
-		return usageError("%s is %s: a baseline is of all units", id, b.State).hint("sdd-eval run --resume " + id)
+		return usageError("%s is %s: a baseline is of all units", id, b.State).
+			hint(commandLine("show", id, "--root", rootFlag))
 	}
 	path, err := baseline.Write(root, name, b, a.secrets)
 	if errors.Is(err, baseline.ErrName) {

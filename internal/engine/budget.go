@@ -193,8 +193,8 @@ func (b *budget) need(u plan.Unit, most float64) (usd float64, known bool) {
 	return b.all, b.all > 0
 }
 
-// cost returns what a unit counts. One that ended in error may have had no time to say what it cost: it counts the most
-// that one of its variant did.
+// cost returns what a unit counts; the lock is held. One that ended in error may have had no time to say what it cost:
+// it counts the most that one of its variant did.
 func (b *budget) cost(u result.Unit) (usd float64, known, asked bool) {
 	usd, known, asked = paid(u)
 	if !known && u.Outcome == result.Error {
@@ -206,10 +206,11 @@ func (b *budget) cost(u result.Unit) (usd float64, known, asked bool) {
 	return usd, known, asked
 }
 
-// settle counts what a unit cost that has ended.
-func (b *budget) settle(u result.Unit) {
+// settle counts what a unit cost that has ended. It returns a warning if nobody knows what: the last unit that runs
+// stops none.
+func (b *budget) settle(u result.Unit) (warnings []string) {
 	if b == nil {
-		return
+		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -218,23 +219,14 @@ func (b *budget) settle(u result.Unit) {
 	switch {
 	case !known:
 		b.ask(u)
+		warnings = []string{fmt.Sprintf("the agent does not say what it cost in USD, so that it is not counted in the "+
+			"run's budget of $%.2f: --assume-cost counts it", b.MaxUSD)}
 	case asked && u.Telling():
 		b.dearest[u.Variant], b.all = max(b.dearest[u.Variant], usd), max(b.all, usd)
 	}
 	b.spent += usd
 	b.moved.Broadcast()
-}
-
-// uncounted returns a warning of a unit whose cost nobody knows: the last one that runs stops none.
-func (b *budget) uncounted(u result.Unit) []string {
-	if b == nil {
-		return nil
-	}
-	if _, known, _ := b.cost(u); known {
-		return nil
-	}
-	return []string{fmt.Sprintf("the agent does not say what it cost in USD, so that it is not counted in the run's "+
-		"budget of $%.2f: --assume-cost counts it", b.MaxUSD)}
+	return warnings
 }
 
 // ask ends the run because of a unit of unknown cost. The lock is held.

@@ -163,9 +163,16 @@ func TestBudgetCounts(t *testing.T) {
 	assert.InDelta(t, .9, b.state().SpentUSD, 1e-9)
 	assert.Nil(t, b.stopped)
 
+	crashed := costing("b", 5, -1)
+	crashed.Outcome = result.Error
+	b.settle(costing("b", 6, .2))
+	assert.Empty(t, b.settle(crashed), "it counts as the dearest of its variant")
+	assert.InDelta(t, 1.3, b.state().SpentUSD, 1e-9)
+	assert.Nil(t, b.stopped)
+
 	euros := costing("a", 5, 1)
 	euros.Metrics.Cost.Currency = "EUR"
-	b.settle(euros)
+	assert.Len(t, b.settle(euros), 1)
 	assert.True(t, b.stopped.Unknown)
 	require.ErrorContains(t, b.end(2), "the agent of p/c/a/5 does not say what it cost in USD")
 }

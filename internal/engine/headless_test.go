@@ -210,6 +210,41 @@ func TestHeadless(t *testing.T) {
 	}
 }
 
+// TestHeadlessCost holds what a unit costs that ended in error.
+func TestHeadlessCost(t *testing.T) {
+	for _, tt := range []struct {
+		name, reason string
+		prompts      []string
+		cost         *trajectory.Cost // nil: nobody knows
+		asked        int
+	}{
+		{name: "crash", reason: "it may have asked its model", prompts: []string{"quit"}, asked: 1},
+		{
+			name: "later crash", reason: "what it said before counts", prompts: []string{"args", "quit"}, asked: 2,
+			cost: &trajectory.Cost{Amount: .5, Currency: "USD"},
+		},
+		{name: "server", reason: "it asked no model", prompts: []string{"lacks"}},
+		{
+			name: "overloaded", reason: "its model did nothing", prompts: []string{"overloaded"}, asked: 1,
+			cost: &trajectory.Cost{Currency: "USD"},
+		},
+		{
+			name: "later overloaded", prompts: []string{"args", "overloaded"}, asked: 2,
+			cost: &trajectory.Cost{Amount: .5, Currency: "USD"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			runner, unit := newRunner(t, t.TempDir(), headlessPlaybook(t, "", "", tt.prompts...),
+				engine.Live, confinedBy(t, confine.None))
+			u := runner.Unit(t.Context(), unit, io.Discard)
+			require.Equal(t, result.Error, u.Outcome)
+			require.Equal(t, tt.asked, u.Metrics.Iterations, tt.reason)
+			require.Equal(t, tt.cost, u.Metrics.Cost, tt.reason)
+		})
+	}
+}
+
 // TestHeadlessRetries expects another attempt where the model was overloaded or the program did not begin, and none
 // where it failed later.
 func TestHeadlessRetries(t *testing.T) {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,8 +38,8 @@ func measure(u result.Unit) *result.Metrics {
 }
 
 // measure counts what the agent did in an attempt that ended in failure, nil if it did not. Of a turn that was cut the
-// result knows nothing: it cost what the agent said by then, and nobody knows what if it said nothing. A model that
-// refused before the agent did anything is free.
+// result knows nothing: what the agent said by then that it cost counts, of that turn or else of those before. A model
+// that refused before it did anything is free.
 func (a *attempt) measure(failure error) *result.Metrics {
 	m := measure(a.result)
 	m.Machine = a.children.used()
@@ -51,13 +50,12 @@ func (a *attempt) measure(failure error) *result.Metrics {
 	if cut {
 		m.Iterations++
 	}
+	refused := fault.IsTransient(failure) || fault.IsRateLimit(failure)
 	switch {
 	case cut && said != nil:
 		m.Cost = &trajectory.Cost{Amount: *said, Currency: "USD"}
-	case m.Iterations > 0 && fault.IsTransient(failure):
-		m.Cost = cmp.Or(m.Cost, &trajectory.Cost{Currency: "USD"})
-	case cut:
-		m.Cost = nil
+	case refused && m.Cost == nil && m.Iterations > 0 && len(m.StopReasons) == 0 && len(m.ToolCalls) == 0:
+		m.Cost = &trajectory.Cost{Currency: "USD"}
 	}
 	return m
 }

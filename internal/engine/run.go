@@ -503,8 +503,9 @@ func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 		r.patience.leave()
 	}
 	res.Interrupted = res.Interrupted || ctx.Err() != nil && res.Outcome == result.Error // nothing is known
+	warnings := r.budget.settle(res)
 	if !res.Interrupted {
-		res.Warnings = append(res.Warnings, r.budget.uncounted(res)...)
+		res.Warnings = append(res.Warnings, warnings...)
 		if r.kept != nil {
 			if err := r.kept.Append(res); err != nil {
 				return err
@@ -513,7 +514,6 @@ func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 		r.tracer.Unit(res)
 		r.instrument.note(res)
 	}
-	r.budget.settle(res)
 	r.sink.UnitEnds(u, res)
 	return nil
 }

@@ -195,7 +195,7 @@ func checkManifest(n *doc.Node, file string) {
 		}
 	}
 	if err != nil {
-		n.Errorf("", "agents would go on without this plugin: %v", err)
+		n.Errorf("", "agents may go on without this plugin: %v", err)
 	}
 }
 

@@ -209,6 +209,7 @@ func (s *headless) run(ctx context.Context, text string) error {
 		Stdin: strings.NewReader(text), PipeStdout: true, Stderr: s.stderr, Grace: s.Profile.Grace,
 	}, policy)
 	if err != nil {
+		s.notAsked()
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { _, _ = process.Kill() })
@@ -217,6 +218,9 @@ func (s *headless) run(ctx context.Context, text string) error {
 		s.Log.frame(acp.Frame{Time: at, Direction: acp.ToClient, Raw: line})
 	})
 	if err != nil {
+		if claudecli.IsSetup(err) {
+			s.notAsked()
+		}
 		_, killed := process.Kill()
 		return errors.Join(cmp.Or(s.checkServers(), err), killed)
 	}
@@ -235,6 +239,9 @@ func (s *headless) run(ctx context.Context, text string) error {
 	}
 	return s.unanswered(exit)
 }
+
+// notAsked takes the prompt back: it has cost nothing.
+func (s *headless) notAsked() { s.watch.note(func(a *Activity) { a.Iteration-- }) }
 
 // lingers is how long a program may take to end once it has closed its output.
 const lingers = 5 * time.Second

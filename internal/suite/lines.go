@@ -58,11 +58,14 @@ func rows(data []byte) iter.Seq2[tableRow, error] {
 	}
 }
 
-// cells are the texts of a list in one cell.
+// cells are the texts of a list in one cell, which is one line but for what is in quotes.
 func cells(text string) ([]string, error) {
 	in := csv.NewReader(strings.NewReader(text))
 	in.LazyQuotes, in.TrimLeadingSpace = true, true
 	list, err := in.Read()
+	if _, more := in.Read(); err == nil && !errors.Is(more, io.EOF) {
+		err = errors.New("a list with commas has one line")
+	}
 	for i, cell := range list {
 		list[i] = strings.TrimSpace(cell)
 	}

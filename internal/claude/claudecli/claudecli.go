@@ -99,12 +99,13 @@ func (o *Observer) init(data []byte) error {
 	o.turn.commands = slices.Sorted(slices.Values(l.Commands))
 	for _, s := range l.Servers {
 		if s.Status == "failed" {
-			return fmt.Errorf("the agent could not start the MCP server %q", s.Name)
+			return setupError(fmt.Sprintf("the agent could not start the MCP server %q", s.Name))
 		}
 	}
 	for _, e := range l.PluginErrors {
 		const shown = 500
-		return fmt.Errorf("the agent could not load all of the plugin %q: %s", e.Plugin, excerpt.Line(e.Message, shown))
+		return setupError(fmt.Sprintf("the agent could not load all of the plugin %q: %s", e.Plugin,
+			excerpt.Line(e.Message, shown)))
 	}
 	return nil
 }
@@ -326,6 +327,17 @@ type Turn struct {
 	cost     *float64
 	stop     string
 	usage    *trajectory.Usage
+}
+
+// setupError says what the agent lacks, before it asked its model anything.
+type setupError string
+
+func (e setupError) Error() string { return string(e) }
+
+// IsSetup reports whether an error is that the agent lacks what it was given: its model was not asked.
+func IsSetup(err error) bool {
+	_, ok := errors.AsType[setupError](err)
+	return ok
 }
 
 // ModelError is the error if the model could not be asked.

@@ -483,7 +483,9 @@ func TestReadErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var o Observer
 			o.Prompt(time.Unix(0, 0), "Do it.")
-			require.ErrorContains(t, o.Read(tt.in, nil), tt.want)
+			err := o.Read(tt.in, nil)
+			require.ErrorContains(t, err, tt.want)
+			require.Equal(t, tt.name == "server" || tt.name == "plugin", IsSetup(err))
 		})
 	}
 }

@@ -24,7 +24,11 @@ echo "claude: started" >&2
 if [ "${prompt%% *}" = crash ]; then
 	exit 3
 fi
-printf '{"type":"system","subtype":"init","session_id":"%s","claude_code_version":"1.2.3"}\n' "$session"
+servers='[]'
+if [ "${prompt%% *}" = lacks ]; then
+	servers='[{"name":"x","status":"failed"}]'
+fi
+printf '{"type":"system","subtype":"init","session_id":"%s","claude_code_version":"1.2.3","mcp_servers":%s}\n' "$session" "$servers"
 case ${prompt%% *} in
 args) say "$args" ;;
 environment) say "$TEST_MODE $CLAUDE_PROJECT_DIR $IS_SANDBOX." ;;
