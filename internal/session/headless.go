@@ -199,7 +199,7 @@ func (s *headless) run(ctx context.Context, text string) error {
 		o.MaxTurns = max(limit-s.observer.Calls(), 0) + 1
 	}
 	policy := s.agentPolicy()
-	if err := s.reachRelays(&policy); err != nil {
+	if err := errors.Join(s.startServersAnew(), s.reachRelays(&policy)); err != nil {
 		return err
 	}
 	policy.Read = append(policy.Read, s.hooks.program, s.hooks.given)

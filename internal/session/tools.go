@@ -22,6 +22,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy/relay"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
@@ -166,6 +167,9 @@ func (c *Config) failureOf(s plan.MCPServer) string { return filepath.Join(c.soc
 func (c *Config) checkServers() error {
 	_, own := c.proxied()
 	for _, server := range own {
+		if _, err := os.Lstat(relay.Answered(c.failureOf(server))); err == nil {
+			continue // the agent had one that works
+		}
 		const limit = 4 << 10
 		how, err := disk.ReadRegular(c.failureOf(server), limit)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -179,16 +183,27 @@ func (c *Config) checkServers() error {
 	return nil
 }
 
+// startServersAnew forgets who answered, before a program starts them all again.
+func (c *Config) startServersAnew() error {
+	_, own := c.proxied()
+	for _, server := range own {
+		if err := os.Remove(relay.Answered(c.failureOf(server))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // reachRelays lets an agent start the helper, which runs MCP servers or connects to what stands for them.
 func (c *Config) reachRelays(p *confine.Policy) error {
 	if len(c.Playbook.MCP) == 0 {
 		return nil
 	}
-	relay, err := helper.Find()
+	program, err := helper.Find()
 	if err != nil {
 		return err
 	}
-	p.Read = append(p.Read, relay.Path)
+	p.Read = append(p.Read, program.Path)
 	if proxied, _ := c.proxied(); len(proxied) > 0 {
 		p.Connect = append(p.Connect, c.socketDir())
 	}

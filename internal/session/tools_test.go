@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy/relay"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -149,4 +150,20 @@ func TestOverrideOfNoAnswer(t *testing.T) {
 	left := overrides.Unapplied()
 	assert.Len(t, left, 1)
 	assert.Equal(t, 2, left[0].Nth)
+}
+
+// An agent may start a server twice, and the second may not have what the first holds.
+func TestServersThatFailed(t *testing.T) {
+	c := Config{Dirs: Dirs{Base: t.TempDir()}, Playbook: &plan.Playbook{}}
+	c.Playbook.MCP = []plan.MCPServer{{MCPServer: playbook.MCPServer{Name: "stock", Command: []string{"stock"}}}}
+	require.NoError(t, os.Mkdir(c.socketDir(), 0o700))
+	require.NoError(t, c.checkServers())
+	file := c.failureOf(c.Playbook.MCP[0])
+	require.NoError(t, os.WriteFile(file, []byte("ended"), 0o600))
+	require.ErrorContains(t, c.checkServers(), `the MCP server "stock" (stock) ended`)
+	require.NoError(t, os.WriteFile(relay.Answered(file), nil, 0o600))
+	require.NoError(t, c.checkServers())
+	require.NoError(t, c.startServersAnew())
+	require.Error(t, c.checkServers())
+	require.NoError(t, c.startServersAnew(), "nobody answered")
 }
