@@ -16,12 +16,8 @@ func (r *agentv) table(file string) (all []agentvTest, err error) {
 		return nil, err
 	}
 	for row, err := range rows(data) {
-		columns := make(map[string]bool)
-		for i := 0; i < len(row.head) && len(all) == 0; i++ {
-			if columns[row.head[i]] {
-				return nil, fmt.Errorf("%q: two columns have the name %q", r.shown(file), row.head[i])
-			}
-			columns[row.head[i]] = true
+		if err == nil && len(all) == 0 {
+			err = checkHead(row.head)
 		}
 		if err == nil && (len(all) >= maxCases || row.line > maxEntries) {
 			err = fmt.Errorf("more than %d tests", maxCases)
@@ -41,6 +37,18 @@ func (r *agentv) table(file string) (all []agentvTest, err error) {
 		all = append(all, agentvTest{d.Root, filepath.Dir(file), id})
 	}
 	return all, nil
+}
+
+// checkHead returns an error if two columns of a table have one name.
+func checkHead(names []string) error {
+	seen := make(map[string]bool)
+	for _, name := range names {
+		if seen[name] {
+			return fmt.Errorf("two columns have the name %q: rename one", name)
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 // agentvRow returns a row as a test in JSON.

@@ -64,7 +64,7 @@ func cells(text string) ([]string, error) {
 	in.LazyQuotes, in.TrimLeadingSpace = true, true
 	list, err := in.Read()
 	if _, more := in.Read(); err == nil && !errors.Is(more, io.EOF) {
-		err = errors.New("a list with commas has one line")
+		err = errors.New("the list has several lines: write it on one, with commas")
 	}
 	for i, cell := range list {
 		list[i] = strings.TrimSpace(cell)
